@@ -94,7 +94,8 @@ func (b *bodyWriter) unneeded(s *ast.Node) bool {
 	return b.isElided(clause, clause.Name()) && b.isElided(bindings, bindings)
 }
 
-// isElided reports whether the part n of an import is absent or can be dropped. n is absent if there is nil.
+// isElided reports whether an import declaration can do without its part n, because the program does not use the
+// names in n as values. It also returns true if the declaration has no such part; then there is nil.
 func (b *bodyWriter) isElided(n, there *ast.Node) bool {
 	switch {
 	case there == nil:
@@ -199,7 +200,7 @@ func (b *bodyWriter) expression(n *ast.Node) {
 	}
 }
 
-// restore replaces throw by return if the rewriter has replaced a return by throw there.
+// restore replaces the throw at node n by return, if the rewriter had replaced a return by this throw.
 func (b *bodyWriter) restore(n *ast.Node) {
 	at := b.start(n)
 	source, exact := b.source(at)

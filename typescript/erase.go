@@ -355,7 +355,8 @@ func (e *eraser) start(n *ast.Node) int { return startOf(e.body.file, n) }
 
 func (e *eraser) skip(pos int) int { return scanner.SkipTrivia(e.text, pos) }
 
-// compose combines the maps of successive edits into one. The map of the last edit comes first.
+// compose returns a map with the combined effect of several maps, which belong to successive edits. The map of the
+// last edit must be the first argument.
 func compose(maps ...offsets) offsets {
 	all := maps[0]
 	for _, next := range maps[1:] {

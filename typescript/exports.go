@@ -48,8 +48,8 @@ type exporter struct {
 	depth int
 }
 
-// note records what a statement contributes to the exports: a type, or a name that is exported separately from its
-// declaration.
+// note records a type that a statement declares, or the names in an export statement that is separate from the
+// declarations of these names.
 func (e *exporter) note(s *ast.Node) {
 	switch s.Kind {
 	case ast.KindInterfaceDeclaration, ast.KindTypeAliasDeclaration:

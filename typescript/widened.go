@@ -69,7 +69,8 @@ func mayFit(from, to string) bool {
 	})
 }
 
-// alternatives returns the types of a union, or of an array of a union.
+// alternatives returns the member types of a union. s is the text of the union, or of an array whose items have that
+// union as their type.
 func alternatives(s string) []string {
 	s = strings.TrimSuffix(s, "[]")
 	if strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") {

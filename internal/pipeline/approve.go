@@ -185,9 +185,9 @@ func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	return nil
 }
 
-// coversRun reports whether approving this call also approves later calls of the same kind in this execution. That is
-// the case if the person has seen the program and the only reason for the question is that personal data goes to
-// another destination.
+// coversRun reports whether the approval of a call extends to later calls of the same kind in this execution. That
+// requires two things: the person sees the program's code, and the only reason for asking is that the call takes
+// personal data to another destination.
 func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }

@@ -63,7 +63,7 @@ func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	return nil
 }
 
-// firstRefused reports whether this is the first refused question of the server in the execution.
+// firstRefused reports whether no question of this server was refused before in this execution.
 func (t *serverQuestions) firstRefused(server string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

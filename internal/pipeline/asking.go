@@ -37,8 +37,8 @@ type timeSpan struct {
 	asked int
 }
 
-// countWithin returns the number of questions within the current period. If length has passed since its start, it
-// begins a new period.
+// countWithin returns the number of questions asked in the current period, which lasts for length. If the period is
+// over, a new one begins with the number 0.
 func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	if now.Sub(s.since) >= length {
 		*s = timeSpan{since: now}
@@ -98,7 +98,8 @@ func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	return c
 }
 
-// forgetOld removes expired counts. As long as the table is full, it also removes others, in no particular order.
+// forgetOld removes counters that began more than an hour ago, because their periods are over. As long as the table
+// of counters is still full, it also removes others, in no particular order.
 func (s *questionCounts) forgetOld(now time.Time) {
 	for a, c := range s.askers {
 		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {

@@ -61,8 +61,8 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "unknown encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// useFile opens a session's workspace and calls do with it and the normalized path. It returns an error if the policy
-// forbids this use of the file.
+// useFile opens a session's workspace and calls do with the workspace and the normalized path of the file. It returns
+// an error if the policy forbids this use of the file.
 func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.NormalizePath(name)
 	if err != nil {

@@ -64,8 +64,8 @@ type execution struct {
 	landed   time.Time // when it ended without a request waiting for it
 }
 
-// gatherTime bounds how long the first question of an execution is held back, so that questions asked at the same
-// time are shown together.
+// gatherTime is the time for which the first question of an execution is held back, so that several questions asked
+// at the same time are shown together.
 const gatherTime = 20 * time.Millisecond
 
 // startExecution starts an execution, which can outlive the request, and waits for its Outcome on behalf of the
@@ -265,7 +265,7 @@ func (x *execution) askRequester(ctx context.Context, a core.Approval) (core.App
 	return core.ApprovalAnswer{}, false
 }
 
-// gatherQuestions waits briefly so that questions asked at the same time are shown together.
+// gatherQuestions waits for gatherTime, so that several questions asked at the same time are shown together.
 func (x *execution) gatherQuestions(ctx context.Context) {
 	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()

@@ -36,7 +36,8 @@ func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	return m
 }
 
-// effectsImpact returns the program's own impact combined with that of the calls that a dry run has recorded.
+// effectsImpact returns everything that a program may touch, according to its code and to the calls that a dry run
+// has recorded.
 func effectsImpact(program core.Impact, effects []core.IntendedCall, arguments func(core.IntendedCall) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {

@@ -45,7 +45,8 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 	return restored, redact.CrossingReason(server, crossings), nil
 }
 
-// openPrivacy replaces personal data in the program by tokens.
+// openPrivacy prepares the hiding of personal data in this execution, and replaces personal data in the program by
+// tokens.
 func (x *programExecution) openPrivacy() (err error) {
 	x.code = x.req.Code
 	if x.screenErr != nil || x.screen == nil {
@@ -124,7 +125,8 @@ func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
-// tokenFunctions returns the functions with which a program can compute on the values behind its tokens.
+// tokenFunctions returns the functions with which a program can compute with personal data without seeing it. The
+// program passes the tokens that stand for the personal data.
 func (x *programExecution) tokenFunctions() map[string]relay.EngineFunction {
 	type arguments struct {
 		Token  string   `json:"token"`
@@ -175,7 +177,7 @@ func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, e
 	return clean, found, nil
 }
 
-// ShowValues returns an Outcome in which tokens are replaced by values, for a person.
+// ShowValues returns an Outcome for a person: tokens in it are replaced by the personal data that they stand for.
 func (p *Pipeline) ShowValues(session string, o core.Outcome) (core.Outcome, error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil {
@@ -185,8 +187,8 @@ func (p *Pipeline) ShowValues(session string, o core.Outcome) (core.Outcome, err
 	return o, nil
 }
 
-// privacySession returns the privacy session for a session of the pipeline's principal, or nil if no personal data is
-// hidden.
+// privacySession returns the redact.Session that hides personal data in a session of this principal. It returns nil
+// if no personal data is hidden.
 func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
@@ -194,8 +196,8 @@ func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	return p.Privacy.OpenSession(redact.SessionName(p.Policy.Principal(), session))
 }
 
-// Restore shows a person a text with its tokens replaced by values. The answer to the model contains the values only
-// if the settings allow that.
+// Restore shows a person a text in which tokens are replaced by the personal data that they stand for. The answer to
+// the model contains that data only if the settings allow it.
 func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(
@@ -217,8 +219,8 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 	})
 }
 
-// revealValues asks a person to approve the display of a text with its values restored. A text without any token is
-// refused without a question.
+// revealValues asks a person to approve that a text is shown with personal data in place of its tokens. It refuses a
+// text without tokens and then does not ask.
 func (x *execution) revealValues(ctx context.Context, text, shown string) (json.RawMessage, error) {
 	p, req := x.pipeline, x.req
 	if shown == text {

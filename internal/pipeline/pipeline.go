@@ -37,10 +37,10 @@ type ToolSource interface {
 	WaitForPending(ctx context.Context, patience time.Duration)
 	// FindDown returns the configured server that a name refers to, and the reason why none of its tools are known.
 	FindDown(name string) (server string, why *core.Error)
-	// VetTool checks whether the core.Caller of ctx may call a tool from an earlier Toolset now, because the tool's
-	// definition may have changed. It may request the server's tool list again, and always does if since is not zero
-	// and the last list is not newer than since. now is the tool as the server lists it, or nil if there is no
-	// definition to compare. A non-empty warning must be added to the Outcome.
+	// VetTool checks whether the core.Caller of ctx may still call a tool of an earlier Toolset, because the tool's
+	// definition may have changed. now is the tool as the server lists it now, or nil if there is no definition to
+	// compare. A warning, unless it is empty, must be added to the Outcome. VetTool may request the server's tool
+	// list again. If since is not zero, the list must have been requested after that time.
 	VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
 	// CountTokens returns how many tokens the definitions of all tools take in a model's context.
 	CountTokens(tools *core.Toolset) int
@@ -105,22 +105,25 @@ type Pipeline struct {
 	// Prose removes suspicious parts, such as instructions to the model, from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner AnswerLearner // nil: nothing is learned
-	// Wrapper renders a wrapper's file with the project's template. If nil, the file is used as generated.
+	// Wrapper renders a wrapper file, through which programs call tools, with the project's template. If Wrapper is
+	// nil, the generated file is used unchanged.
 	Wrapper func(lang core.Language, path, code string) string
-	// Stub renders a tool's description for a model with the project's template. If nil, the description is used as
-	// generated.
+	// Stub renders a tool's description for a model with the project's template. If Stub is nil, the generated
+	// description is used unchanged.
 	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
 	// Recorder writes the audit log. If nil, nothing is recorded.
 	Recorder core.EventRecorder
 	// Watch detects anomalies. If nil, nothing is checked.
 	Watch AnomalyWatch
-	// Tracer receives the duration of steps. It may be nil.
+	// Tracer receives the duration of each step of an execution, such as the check of the program or a tool call. It
+	// may be nil.
 	Tracer core.Tracer
 	// Describer describes results in natural language. If nil, summaries contain only Retort's own sentence.
 	Describer ResultDescriber
 	// Memory bounds the memory that results take. If nil, it is not bounded.
 	Memory core.MemoryBudget
-	// RestoreToModel lets the tool restore_pii return the values behind tokens to the model, if a person approves.
+	// RestoreToModel lets the tool restore_pii return personal data in place of tokens to the model, if a person
+	// approves.
 	RestoreToModel bool
 	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
 	ShowInForms bool
@@ -420,8 +423,8 @@ func (x *programExecution) visibleFiles() *workspace.Workspace {
 	return x.files
 }
 
-// seesMore waits for servers that have not listed their tools yet. It reports whether the execution's toolset has
-// changed.
+// seesMore waits for servers that have not listed their tools yet, and then updates the execution's toolset. It
+// reports whether the toolset has changed.
 func (x *programExecution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := x.visibleTools()

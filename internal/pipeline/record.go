@@ -43,7 +43,7 @@ func (p *Pipeline) RecordSkillChange(skill, how string) *core.Error {
 	return p.recordEvent(core.EventSkill, "", how, map[string]any{"skill": skill}, requestBody{})
 }
 
-// entryCounts counts what the audit log says about an execution.
+// entryCounts counts the calls, refusals and personal data of one execution for its audit log entries.
 type entryCounts struct {
 	mu        sync.Mutex
 	calls     int
@@ -262,7 +262,8 @@ func (x *execution) recordCall(
 	}, nil
 }
 
-// withAnswer returns the audit log entry of a call with the call's result added.
+// withAnswer returns e, the audit log entry of a call, with the call's duration, status and error, or the size and
+// the digest of its result.
 func (x *execution) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
@@ -286,8 +287,8 @@ func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 	return body
 }
 
-// countPersonal adds personal data found in a server's answer to the counts that the execution's last audit log entry
-// contains.
+// countPersonal counts the personal data that was found in a server's answer. The execution's last audit log entry
+// contains the counts.
 func (x *execution) countPersonal(found redact.TypeCounts) {
 	x.counts.mu.Lock()
 	defer x.counts.mu.Unlock()
@@ -380,7 +381,8 @@ func (x *execution) endEvent(o core.Outcome) core.AuditEvent {
 	return e
 }
 
-// recordReveal records in the audit log that hidden values are about to be shown.
+// recordReveal records in the audit log that personal data is about to be shown in place of tokens. toModel tells
+// whether the model sees it, too, or only a person.
 func (x *execution) recordReveal(toModel bool, text string) *core.Error {
 	e := x.newEvent(core.EventReveal)
 	e.Status, e.Facts = "person", map[string]any{"personal": countCategories(text)}
@@ -395,7 +397,7 @@ var tokenPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
 })
 
-// countCategories counts the tokens of each type in a text.
+// countCategories counts the tokens for personal data in a text, by the type of the data.
 func countCategories(text string) map[string]int {
 	found := map[string]int{}
 	for _, m := range tokenPattern().FindAllStringSubmatch(text, -1) {

@@ -145,8 +145,8 @@ func (x *execution) saveInstructions(ctx context.Context, d core.SkillDraft) (co
 	}, nil
 }
 
-// refuseForeign refuses a skill whose code contains a secret or a token. A token would stand for another value in
-// other sessions.
+// refuseForeign refuses a skill whose code contains a secret, or a token that stands for personal data. In another
+// session, the same token would stand for other data.
 func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
 		return core.Errorf(core.KindPolicy, "skills", "the skill contains a secret of the configuration, and skills are stored unchanged").
@@ -449,7 +449,8 @@ func (p *Pipeline) describeDrift(s skills.Skill) []string {
 	return said
 }
 
-// noteOutdated adds warnings to the Outcome for used skills whose tools have changed since they were saved.
+// noteOutdated adds a warning to the Outcome for each skill in use that depends on changed tools. A tool counts as
+// changed if its definition differs from the one at the time when the skill was saved.
 func (x *programExecution) noteOutdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")
@@ -462,9 +463,9 @@ func (x *programExecution) noteOutdated() {
 	}
 }
 
-// skillFolder returns the folder skills/ of the workspace as the program sees it. In addition to the skills' own
-// folders it has a file NAME.ts or NAME.py with the code of each skill. Files that a program writes there are saved
-// as skills.
+// skillFolder returns the workspace folder skills/ as the program sees it. The folder contains a folder for each
+// skill, and also a file NAME.ts or NAME.py with the skill's code. If a program writes such a file, it is saved as a
+// skill.
 func (x *programExecution) skillFolder() workspace.VirtualFolder {
 	source := func(s skills.Skill) string { return strings.TrimPrefix(s.FileName(), "skills/"+s.Name+"/") }
 	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}

@@ -59,8 +59,8 @@ func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Acc
 	c.calls[tools.QualifiedName(t)]++
 }
 
-// noteWriting wraps f, a function that writes files, to record each workspace file that it writes. Files in ./skills/
-// are counted when the skill is saved.
+// noteWriting wraps f, a function that writes files. The wrapping function records that the program has changed files
+// in the workspace. A file in ./skills/ does not count here, because the saved skill is counted instead.
 func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -210,9 +210,9 @@ func countUnits(what string, n int, unit string) string {
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describeResult adds a description of the result to the Outcome. It does nothing without a ResultDescriber. Personal
-// data and secrets are removed from the describer's input and output. The text is quoted, so that readers of the
-// summary know that it is data.
+// describeResult adds a description of the result in natural language to the Outcome, if there is a ResultDescriber.
+// Personal data and secrets are removed from the describer's input and output. The description is quoted, so that
+// readers of the summary take it for data and not for instructions.
 func (x *programExecution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
 	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() ||

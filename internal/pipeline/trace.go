@@ -12,7 +12,7 @@ import (
 // ignoreEnd does nothing. It is the end function of steps when no tracer is configured.
 func ignoreEnd(core.AuditEvent) {}
 
-// beginStep begins a traced step of the execution.
+// beginStep begins a traced step of the execution, such as its check or a call.
 func (x *execution) beginStep(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
 	if x.pipeline.Tracer == nil {
 		return ctx, ignoreEnd
@@ -61,8 +61,8 @@ func (x *programExecution) RecordSent(
 	}, nil
 }
 
-// trackUncertain returns a callback for the call's result. If the call may have taken effect although no answer came,
-// the callback stores it for the Outcome.
+// trackUncertain wraps answered, the function that gets a call's result. If the call may have taken effect although
+// no answer came, the wrapping function also stores the call for the Outcome.
 func (x *programExecution) trackUncertain(c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered

@@ -47,8 +47,8 @@ func (x *programExecution) judgeAnomaly(ctx context.Context, t *core.Tool, c cor
 	return x.pipeline.Watch.Judge(ctx, e)
 }
 
-// recordUnlessStopped records a call that is about to be sent in the audit log. If the execution was stopped because
-// of an anomaly, it refuses the call.
+// recordUnlessStopped writes the audit log entry of a call right before the call is sent. It refuses the call if the
+// execution was stopped because of an anomaly.
 func (x *programExecution) recordUnlessStopped(
 	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {
@@ -89,8 +89,8 @@ func (x *execution) callEvent(t *core.Tool, c core.ToolCall, d policy.AccessDeci
 	return e
 }
 
-// tokenRun measures the longest run of tokens with consecutive numbers in the arguments of calls. A long run suggests
-// that a program enumerates personal data.
+// tokenRun measures how many tokens with consecutive numbers, such as [EMAIL_1] and [EMAIL_2], follow each other in
+// the arguments of calls. A long run suggests that a program enumerates personal data.
 type tokenRun struct {
 	kind             string
 	number           int
@@ -102,7 +102,7 @@ const (
 	maxNamed  = 64 << 10 // bytes of arguments that are looked at
 )
 
-// noteTokens adds the tokens in a call's arguments to the execution's tokenRun.
+// noteTokens adds the tokens for personal data in a call's arguments to the execution's tokenRun.
 func (x *execution) noteTokens(arguments json.RawMessage) {
 	if x.pipeline.Recorder == nil {
 		return

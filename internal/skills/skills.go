@@ -162,8 +162,8 @@ func (s *SkillStore) absentError(name string) *core.Error {
 	return e.WithHint("list the skills with list_skills, or save one with save_skill")
 }
 
-// FindSkill returns the code of a skill for programs in a language. It returns an error if the skill is written in
-// another one.
+// FindSkill returns the code of a skill for programs in a language. It returns an error if the skill is written in a
+// different language.
 func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {

@@ -22,7 +22,8 @@ const maxSeries = 10_000
 // durationBuckets lists the upper bounds of the histogram buckets for durations, in seconds.
 var durationBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// stepMetrics holds the OpenTelemetry instruments that count the steps of executions.
+// stepMetrics holds the OpenTelemetry instruments that count executions and their steps, such as tool calls and
+// approvals.
 type stepMetrics struct {
 	known func(server, tool string) bool
 

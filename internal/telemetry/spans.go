@@ -68,7 +68,7 @@ func spanName(s core.ExecutionStep, e *core.AuditEvent) (string, trace.SpanKind)
 	return string(s), trace.SpanKindInternal
 }
 
-// spanAttributes returns the attributes of the span for a step that begins.
+// spanAttributes returns the attributes that the span of a step has from its beginning.
 func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
@@ -96,7 +96,8 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told lists the facts in an execution's last event that become attributes of its span.
+// told maps facts to attributes. The facts are in the event at the end of an execution, the attributes in the
+// execution's span.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},

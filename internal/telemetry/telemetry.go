@@ -1,7 +1,7 @@
-// Package telemetry reports the steps of executions and their durations to OpenTelemetry collectors and Prometheus,
-// as spans and metrics. These contain no values of programs, tools or people, and no error messages. No other package
-// imports OpenTelemetry. Nothing in Retort waits for telemetry: data that a collector does not accept in time is
-// dropped and counted.
+// Package telemetry reports executions and their steps, such as tool calls, to OpenTelemetry collectors and
+// Prometheus, as spans and metrics. These contain no values of programs, tools or people, and no error messages. No
+// other package imports OpenTelemetry. Nothing in Retort waits for telemetry: data that a collector does not accept
+// in time is dropped and counted.
 package telemetry
 
 import (

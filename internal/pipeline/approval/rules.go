@@ -8,11 +8,12 @@ import (
 	"retort/internal/base/seal"
 )
 
-// maxRules bounds the number of stored rules.
+// maxRules bounds the number of stored rules, which are approvals that a person has given with the scope always.
 const maxRules = 10_000
 
-// SealedRules stores rules in a file that is authenticated with a key. The key is stored elsewhere, so that a server
-// which can write only to the file's folder cannot approve anything. It is safe for concurrent use.
+// SealedRules stores rules (approvals that a person has given with the scope always) in a file that is authenticated
+// with a key. The key is stored elsewhere, so that a server which can write only to the file's folder cannot approve
+// anything. It is safe for concurrent use.
 type SealedRules struct {
 	path, keyPath string
 
@@ -25,9 +26,9 @@ type keptFile struct {
 	Seal  []byte          `json:"seal"`
 }
 
-// OpenKept reads the stored rules from path. keyPath is the file of the key, which is created when it is needed. A
-// file with a wrong seal and rules of another policy version are ignored. They are deleted when the next rule is
-// stored.
+// OpenKept reads the stored approvals, which are rules about calls, from path. keyPath is the file with the key that
+// authenticates them; it is created when a rule is first stored. OpenKept ignores a file with a wrong seal, and rules
+// of another policy version. They are deleted when the next rule is stored.
 func OpenKept(path, keyPath, policy string) *SealedRules {
 	k := &SealedRules{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)
@@ -50,7 +51,8 @@ func (k *SealedRules) IsAllowed(r AlwaysRule) bool {
 	return slices.Contains(k.rules, r)
 }
 
-// AllowRule stores r. It removes approvals for other definitions of the tool and for other versions of the policy.
+// AllowRule stores r. It removes stored rules for another definition of the same tool, and those for another version
+// of the policy.
 func (k *SealedRules) AllowRule(r AlwaysRule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -228,7 +228,7 @@ func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	return &c
 }
 
-// liftDoc moves the documentation of a union's member to the union itself, if no other member has documentation.
+// liftDoc moves documentation from a member of a union to the union itself, if only one member has documentation.
 func liftDoc(n *typeNode) *typeNode {
 	at := -1
 	for i, item := range n.items {

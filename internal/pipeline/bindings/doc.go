@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// docOf returns the documentation in a schema. n is the type made from the schema.
+// docOf returns the documentation in a schema: its description, and tags for keywords that n, the schema's type,
+// cannot express.
 func docOf(v *jsonValue, n *typeNode) typeDoc {
 	d := typeDoc{text: v.get("description").stringText()}
 	if d.text == "" {

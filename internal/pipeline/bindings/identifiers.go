@@ -98,8 +98,8 @@ func (n *nameNumbering) nextName(base string) string {
 	return name
 }
 
-// suffixDigits returns how many digits of the names' hashes are needed to distinguish all names of a group, at least
-// 6.
+// suffixDigits returns how many digits of their hashes distinguish all names in a group, which has the indexes of
+// names with equal identifiers. It returns at least 6.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}

@@ -200,8 +200,8 @@ func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
 	return n
 }
 
-// specialKeys is a patternProperties key for property names that cannot be written after a dot. A schema with this
-// key gets no index signature, because that would make every property name valid.
+// specialKeys is a regular expression in patternProperties that matches names which cannot be written after a dot. An
+// index signature cannot express this restriction and would make every name valid, so a schema with it gets none.
 const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *jsonValue) map[string]bool {

@@ -47,8 +47,8 @@ func ParametersOf(t *core.Tool) ToolParameters {
 	return out
 }
 
-// spellSnake sets the snake_case spelling of each parameter that has one of its own: it must differ from the
-// parameter's other names, and no other parameter may use it.
+// spellSnake sets the field Snake of parameters to their snake_case spelling. It leaves Snake empty if the spelling
+// equals another name of the parameter or a name of another parameter.
 func spellSnake(list []ToolParameter) {
 	taken := map[string]int{}
 	for _, p := range list {

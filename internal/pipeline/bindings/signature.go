@@ -58,7 +58,8 @@ func pySignature(name string, t *core.Tool) string {
 	return text
 }
 
-// signatureRemarks joins the remark on inferred types and the tool's summary to the comment of a signature.
+// signatureRemarks returns the comment of a signature. It consists of a remark that result types are inferred, if
+// they are, and the tool's summary.
 func signatureRemarks(learned, text string) string {
 	if learned != "" && text != "" {
 		return "(" + learned + ") " + text
@@ -85,7 +86,8 @@ type typeDialect interface {
 	formatOpaque(n *typeNode) string // an object that there is no room for
 }
 
-// formatInput returns the parameter of a call with one object. Descriptions that fit next to the types are added as hints.
+// formatInput returns the parameter list of a call that takes one object. It adds the beginnings of the fields'
+// descriptions as comments, as far as there is room.
 func (c compactPrinter) formatInput(n *typeNode) string {
 	if n.shape != shapeObject {
 		return "input: " + c.shortType(n, maxInput)
@@ -125,8 +127,8 @@ func (c compactPrinter) formatFields(fields []objectField, write func(f objectFi
 	return parts, left
 }
 
-// fieldHints returns the beginnings of fields' descriptions in the order of the fields, "" for those that do not fit.
-// Required fields are served first.
+// fieldHints returns hints on fields, in the same order: the beginnings of their descriptions, as long as there is
+// room, or "". Hints on required fields are chosen first.
 func fieldHints(fields []objectField, room int) []string {
 	out := make([]string, len(fields))
 	for _, required := range []bool{true, false} {

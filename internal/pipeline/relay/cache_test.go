@@ -43,7 +43,7 @@ func (s *shelf) Forget(server string) {
 
 var yes = true
 
-// box returns the context of an execution with a server that has two tools for reading and one for writing.
+// box returns an ExecutionContext with one server, which has two tools that read and one that writes.
 func box(t *testing.T) ExecutionContext {
 	t.Helper()
 	tool := func(name string, a core.ToolAnnotations) *core.Tool {
@@ -117,7 +117,7 @@ func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
 	}
 }
 
-// gate implements an upstream in which each call waits for the test and returns an error that the test chooses.
+// gate implements an Upstream whose calls wait until the test sends the error that they return.
 type gate struct {
 	recorder
 	open chan error

@@ -479,8 +479,8 @@ func (r *Relay) fetchAnswer(ctx context.Context, x ExecutionContext, c core.Tool
 	return answer, nil, err
 }
 
-// filedAway returns the value for a result that is too large for memory. It writes the large parts to workspace
-// files. No types are inferred from the value, because it only describes the files.
+// filedAway writes the large parts of a result that is too large for memory to workspace files. It returns the value
+// that the program gets, which describes these files. No types are inferred from such a value.
 func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled *core.SpooledAnswer) (core.CallResult, error) {
 	defer spooled.Close()
 	l := &largeAnswer{ctx: ctx, server: c.Server, spooled: spooled, x: x}

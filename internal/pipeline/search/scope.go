@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// maxNamed bounds how many names a hint lists.
+// maxNamed bounds how many names of servers or categories an error's hint lists.
 const maxNamed = 20
 
 // newFilter returns the filter for a query's server and category.

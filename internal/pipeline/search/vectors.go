@@ -193,7 +193,8 @@ func (v *vectorStore) otherDimensions(got int) error {
 	return fmt.Errorf("it returned a vector of %d numbers, but the stored ones have %d%s", got, v.dims, hint)
 }
 
-// retainWanted removes all vectors that are not wanted, if these take up enough space to justify rewriting the file.
+// retainWanted removes the vectors whose keys are not in wanted, if these vectors take up enough space to justify
+// rewriting the file.
 func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

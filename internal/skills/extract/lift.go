@@ -226,8 +226,9 @@ func snakeCase(name string) string {
 	return strings.ToLower(capital().ReplaceAllString(name, "${1}_${2}"))
 }
 
-// addParam adds a parameter for a literal, or finds the one that already exists for it. It returns the parameter's
-// name, or "" if the literal stays. If other is not empty, the name may get a number so that it is unique.
+// addParam makes a literal a parameter and returns the parameter's name, or "" if the literal must stay in the code.
+// Unless other is empty, equal literals of the same name share a parameter, and a number is added to a name that is
+// taken.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {

@@ -61,9 +61,9 @@ const (
 
 var errPickle = errors.New("the interpreter's report on the program is invalid")
 
-// treeUnpickler reads a pickled syntax tree from an untrusted guest. It builds only trees in which every node has
-// exactly one parent. The memo therefore returns only values without children, and a value that becomes part of
-// another one is removed from the stack.
+// treeUnpickler reads a pickled syntax tree from the interpreter in the sandbox, which is not trusted. It builds only
+// trees in which every node has exactly one parent. To ensure that, it recalls only values without children from the
+// memo, and removes a value from the stack when the value becomes part of another one.
 type treeUnpickler struct {
 	syntaxTree
 	data    []byte

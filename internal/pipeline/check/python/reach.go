@@ -178,8 +178,8 @@ func (p *pythonProgram) importsAbsent(server string) bool {
 	return false
 }
 
-// addOwn records the tool that a call of call_mcp_tool names. If the name is not a literal, the program may call any
-// tool.
+// addOwn records which tool a call of call_mcp_tool calls. If the name of the tool is not a literal, the program may
+// call any tool.
 func (p *pythonProgram) addOwn(r *programReach, u nameChain, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return

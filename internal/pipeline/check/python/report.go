@@ -19,7 +19,8 @@ func (p *pythonProgram) findingPlace(f rules.RuleFinding) (line, column, width i
 	return line + p.lines, utf8.RuneCountInString(before[start:]) + 1 + p.indent, utf8.RuneCountInString(marked)
 }
 
-// judgeTree applies the rules to the program. It returns an error if the program violates a rule that level enforces.
+// judgeTree applies the rules to the program. It returns an error if the program violates a rule that is enforced at
+// the given strictness level.
 func (p *pythonProgram) judgeTree(level rules.StrictnessLevel) *core.Error {
 	var err error
 	if p.report, err = rules.JudgeTree(p.tree); err != nil {

@@ -251,8 +251,8 @@ func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	return names, root
 }
 
-// noteUse records a chain of names. If called is not 0, it is the node of a call of the chain. If member is not 0, it
-// is a string literal that names one more member, as in getattr(a.b, "c").
+// noteUse records a chain of names that the program uses. called is the node of the call if the chain is called,
+// otherwise 0. member is a string literal with one more name, as in getattr(a.b, "c"), or 0.
 func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member nodeID) {
 	path, root := v.dottedNames(id)
 	if path == nil || v.s.fieldSymbol(id, fieldContext) != classLoad {

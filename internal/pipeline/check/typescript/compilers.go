@@ -285,8 +285,8 @@ func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.K
 	return answer.Parsed.Source(text), nil
 }
 
-// checkSource type-checks the text that was parsed last. If bare is true, the program uses no servers, skills or
-// modules, and the process may already have checked it.
+// checkSource type-checks the text that was parsed last. bare means that the program uses no servers, skills or
+// modules. The process may have checked such a program together with parsing it; then that result is returned.
 func (p *compilerProcess) checkSource(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
 	if bare && p.early != nil {
 		return p.early.Result(src)

@@ -91,7 +91,8 @@ func isWord(s string) bool {
 	)
 }
 
-// isTypeofGuard reports whether the program tests with typeof whether the name in a diagnostic exists.
+// isTypeofGuard reports whether the program checks that the unknown name in a diagnostic exists, by applying typeof
+// to it.
 func (p *scriptProgram) isTypeofGuard(d tsc.Diagnostic) bool {
 	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
 	return use != nil && use.Asked
