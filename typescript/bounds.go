@@ -166,7 +166,7 @@ func (g *gauge) add() {
 	g.chains++
 }
 
-// boundary ends a statement or a list element. The operators after it are not nested in those before it.
+// boundary ends a statement or a list element. Operators after the boundary cannot be nested in those before it.
 func (g *gauge) boundary() {
 	t := g.top()
 	g.chains -= t.chain

@@ -23,8 +23,8 @@ type Input struct {
 	// Strict enables the compiler option "strict". Without it, the check does not complain about values of unknown
 	// type, which the results of most tools have.
 	Strict bool
-	// Module emits a module that other programs can import, instead of a program that is run. The function unit.body
-	// describes the difference.
+	// Module means that Check emits a module, which other programs can import, instead of a program that is run. The
+	// comment of unit.body describes the difference.
 	Module bool
 }
 

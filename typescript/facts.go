@@ -35,8 +35,8 @@ type Import struct {
 	Names map[string]*Use
 }
 
-// Use describes how a program uses a value. Members has the members that it names. Whole means that it also uses the
-// value in a way that may reach any member.
+// Use describes how a program uses a value. Members lists the members of the value that the program names. Whole
+// means that the program also uses the value in a way that may reach any member.
 type Use struct {
 	Whole      bool
 	Called     bool

@@ -167,8 +167,8 @@ func (b *bodyWriter) onlyFunction() string {
 	return functionName(b.values[0])
 }
 
-// uncalledMain returns "main" if the program declares a function of that name, does not mention it and has no return
-// of its own. Otherwise it returns "".
+// uncalledMain returns "main" if the program declares a function main but does not use it outside of functions, and
+// has no return outside of functions. Otherwise it returns "".
 func (b *bodyWriter) uncalledMain() string {
 	if len(b.unit.returns) > 0 || !b.isFunction("main") || b.mentions("main", func(*ast.Node) bool { return true }) {
 		return ""

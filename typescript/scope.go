@@ -7,7 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// scope resolves names inside one bound file.
+// scope resolves names inside one file whose names the compiler has already bound to declarations.
 type scope struct{ resolver *binder.NameResolver }
 
 func newScope() scope {

@@ -218,8 +218,8 @@ func (x *programExecution) aboutCall(rule string, t *core.Tool, c core.ToolCall,
 	return q
 }
 
-// verifyUnchanged refuses a call if its tool or the policy has changed since a person was asked about it. To find
-// out, it lists the server's tools again.
+// verifyUnchanged refuses a call if its tool or the policy has changed since a person was asked about the call. To
+// find out, it requests the server's tool list again.
 func (x *programExecution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition

@@ -41,7 +41,7 @@ type effectPlan struct {
 	touched map[string]bool // files that a dry run would have written
 }
 
-// maxPlan bounds the size of the arguments in one plan, in bytes, because a person has to read them.
+// maxPlan bounds the arguments of all calls in an effectPlan together, in bytes, because a person has to read them.
 const maxPlan = 4 << 20
 
 func approvedPlan(effects []core.IntendedCall) *effectPlan {

@@ -12,7 +12,7 @@ import (
 	"retort/internal/workspace"
 )
 
-// Bounds on one request to read or list workspace files, in bytes. Only maxListed is a number of files.
+// Bounds, in bytes, on one request to read or list workspace files. Only maxListed bounds the number of files.
 const (
 	defaultPart = 8 << 10
 	maxPart     = 256 << 10
@@ -79,8 +79,8 @@ func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *
 	return do(w, path)
 }
 
-// ReadFile returns a part of a file as the model may see it, with personal data hidden. offset and limit count bytes
-// of that text. A limit of 0 means a default. Images are returned whole.
+// ReadFile returns a part of a workspace file as the model may see it, with personal data hidden. offset and limit
+// are numbers of bytes in the text after hiding. A limit of 0 means a default. Images are returned whole.
 func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part core.FilePart, err error) {
 	if encoding != "" && encoding != "utf8" && encoding != "base64" {
 		return part, badEncoding(encoding)

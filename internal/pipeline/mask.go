@@ -88,8 +88,8 @@ func (x *programExecution) personalKeys() func(key string) bool {
 	return func(key string) bool { return session.RedactText(key) != key }
 }
 
-// hideOutcome returns an Outcome with personal data replaced by tokens, as the model may see it. Before it returns,
-// the vault's entries for these tokens are durable.
+// hideOutcome returns an Outcome as the model may see it: with personal data replaced by tokens. When it returns, the
+// personal data behind these tokens is stored durably.
 func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
@@ -117,8 +117,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	return o
 }
 
-// hasTokens reports whether the execution has replaced any personal value by a token, in the program, in a server's
-// answer or in the Outcome. before and now are the Outcome before and after hiding.
+// hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a
+// server's answer or in the Outcome. before and now are the Outcome before and after that replacement.
 func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 	return x.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||

@@ -57,9 +57,9 @@ type entryCounts struct {
 // cost.
 const maxRefusals = 100
 
-// beginRecord opens the execution's privacy session and writes its first audit log entry, for its request, while the
-// program is being checked. body may still contain personal data. If writing fails, all later entries of the execution
-// fail, too.
+// beginRecord begins the audit log entries of the execution. While the program is being checked, it writes the first
+// entry, which describes the request. body is part of that entry and may still contain personal data. If writing
+// fails, all later entries of the execution fail, too.
 func (x *execution) beginRecord(what map[string]any, body requestBody) {
 	x.began = time.Now()
 	x.screen, x.screenErr = x.pipeline.privacySession(x.req.Session)

@@ -111,7 +111,8 @@ var endingTexts = map[core.OutcomeStatus]string{
 	core.StatusCallLimit: "made too many tool calls", core.StatusCancelled: "was cancelled",
 }
 
-// summarizeOutcome describes in one sentence what ran, what it changed and how much it returned. It contains no values.
+// summarizeOutcome describes in one sentence what ran, what it changed and how much data it returned. The sentence
+// contains none of that data.
 func (x *programExecution) summarizeOutcome(o core.Outcome) string {
 	if x.exact != nil {
 		return ""

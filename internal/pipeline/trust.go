@@ -24,8 +24,8 @@ func (n *warningList) addWarning(text string) {
 }
 
 // Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the
-// tool as its server lists it now. If a person has approved something, the server's tool list must be newer than that
-// approval.
+// tool as its server lists it now. After a person has approved something in this execution, it relies only on a tool
+// list that was requested after the approval.
 func (x *programExecution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)

@@ -16,7 +16,8 @@ const maxTools = 1000
 
 const otherName = "other"
 
-// maxSeries bounds the number of time series of one metric. There is one for each tool and status.
+// maxSeries bounds the number of time series of one metric. A metric about tool calls has one time series for each
+// tool and status.
 const maxSeries = 10_000
 
 // durationBuckets lists the upper bounds of the histogram buckets for durations, in seconds.

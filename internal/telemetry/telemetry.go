@@ -37,7 +37,7 @@ type Options struct {
 	// Prometheus is an address on this machine at which metrics are served.
 	Prometheus string
 	Every      time.Duration // between two reports of metrics; 30 s if 0
-	// Known reports whether a tool exists. All other tools are counted under one name.
+	// Known reports whether a tool exists. Calls of all tools that do not exist are counted together, under one name.
 	Known func(server, tool string) bool
 	// Record returns the state of the audit log. It is nil if there is no audit log.
 	Record func() (queued int, failed bool)

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// chunkBytes is the number of bytes that are tokenized at once. It limits the cost of PrefixWithin, which searches
-// the end of the prefix in one chunk, and the cost of a long piece of text. Cutting texts at white space adds at most
-// a fraction of a percent to their counts.
+// chunkBytes is the number of bytes that are tokenized at once. It limits the time for a very long word, and the time
+// of PrefixWithin, which searches the end of the prefix in one chunk. Splitting texts at white space adds at most a
+// fraction of a percent to their numbers of tokens.
 const chunkBytes = 4 << 10
 
 // CountTokens returns the number of tokens of text in the encoding o200k_base.
@@ -50,8 +50,8 @@ func PrefixWithin(text string, limit int) string {
 	return text
 }
 
-// EstimateTokens returns the approximate number of tokens of text. The number is exact for up to limit bytes. For
-// longer texts it is extrapolated from samples of limit bytes in total.
+// EstimateTokens returns the approximate number of tokens of text. For texts of up to limit bytes the number is
+// exact. For longer texts it is extrapolated from samples of limit bytes in total.
 func EstimateTokens(text string, limit int) int {
 	if len(text) <= limit {
 		return CountTokens(text)

@@ -77,7 +77,7 @@ func slotOf(s string) uint32 {
 	return uint32(h^h>>32) % hashSlots
 }
 
-// countPiece returns the number of tokens of one piece of text.
+// countPiece returns the number of tokens of one piece of text, as the function firstMatch splits it.
 func (v *tokenVocabulary) countPiece(piece string) int {
 	if len(piece) == 1 || v.rankOf(piece) != noRank {
 		return 1

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write o200k_base.table from the library that the tests compare with")
 
-// TestVocabulary compares the vocabulary file and every token with a library that contains the same vocabulary. With
-// -update it writes the file.
+// TestVocabulary compares the vocabulary file and every token in it with github.com/tiktoken-go/tokenizer, which
+// contains the same vocabulary. With -update it writes the file.
 func TestVocabulary(t *testing.T) {
 	library := codec.NewO200kBase()
 	var list []string
@@ -65,8 +65,9 @@ func tableOf(list []string) string {
 	return string(file) + strings.Join(list, "")
 }
 
-// pattern is the splitting pattern of o200k_base. It is wrapped in a group because the library would otherwise use
-// its generated matcher, which splits "\n \n" into two pieces and omits "\x7f".
+// pattern is the regular expression with which o200k_base splits text. It is enclosed in a group, because for the
+// expression without the group regexp2 would use a matcher generated in advance, which splits "\n \n" into two pieces
+// and omits "\x7f".
 var pattern = regexp2.MustCompile(`(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)`, regexp2.None)
 
 // FuzzCount checks the pieces of a text against the matches of pattern, and the number of tokens in each piece

@@ -41,8 +41,9 @@ type pendingType struct {
 	of    *jsonValue
 }
 
-// schemaScope describes where a schema is: its document, its resource, its nesting depth and, for a branch of allOf
-// or the like, the properties of the surrounding schema. References in the schema are resolved against the resource.
+// schemaScope describes where a schema is: its document, its resource and its nesting depth. If the schema is a
+// branch of another one, as in allOf, around holds the other one's properties. References in the schema are resolved
+// against the resource.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue

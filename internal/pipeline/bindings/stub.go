@@ -53,10 +53,8 @@ func pythonName(ts *core.Toolset, t *core.Tool) string {
 // maxOrdered bounds the number of parameters in a call that PositionalCall returns.
 const maxOrdered = 6
 
-// PositionalCall returns the call of a tool with positional arguments. It returns "" if there is no such call or it has
-// too many arguments.
-//
-//	github.getIssue(owner, repo, number)
+// PositionalCall returns the call of a tool with positional arguments, such as github.getIssue(owner, repo, number).
+// It returns "" if the tool cannot be called in this way, or if the call has too many arguments.
 func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 	return orderedCall(ts.QualifiedName(t), buildTypes(t))
 }

@@ -92,7 +92,7 @@ func sameType(a, b *typeNode) bool {
 	return a.isScalar() && a.shape == b.shape || number(a) && number(b)
 }
 
-// isWithin reports whether every value of type a is also one of type b. It returns false if that is unclear.
+// isWithin reports whether every value of type a is also a value of type b. It returns false if that is unclear.
 func isWithin(a, b *typeNode) bool {
 	if sameType(a, b) {
 		return true
@@ -142,8 +142,8 @@ type literalKey struct {
 	raw  string
 }
 
-// wasSeen reports whether seen contains a literal, a reference or a simple type equal to n. If not, it adds n. For
-// all other types it returns false.
+// wasSeen reports whether seen already contains n, and otherwise adds n. It works only for literals, references and
+// simple types, and always returns false for other types.
 func (n *typeNode) wasSeen(seen map[any]bool) bool {
 	var key any
 	switch {
@@ -264,8 +264,8 @@ func typeMembers(n *typeNode) []*typeNode {
 	return []*typeNode{n}
 }
 
-// flattenNested replaces unions within a union by their members, and intersections within an intersection by their
-// parts. Nested ones with documentation are not changed.
+// flattenNested replaces a union within a union by its members, and an intersection within an intersection by its
+// parts. It does not change a nested union or intersection that has documentation.
 func flattenNested(items []*typeNode, s typeShape) []*typeNode {
 	var out []*typeNode
 	for _, n := range items {

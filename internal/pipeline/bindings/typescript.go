@@ -8,9 +8,9 @@ import (
 	"retort/internal/core"
 )
 
-// ToolDeclaration returns the TypeScript declarations of one tool for the module of its server: the types of its
-// input and output, and the function. All type names begin with the tool's name, so that the tools of a server can
-// share a file.
+// ToolDeclaration returns the TypeScript declarations of one tool: the types of its input and output, and the
+// function. All type names begin with the tool's name, so that the declarations of a server's tools can share one
+// module.
 func ToolDeclaration(t *core.Tool) string { return declareTool(t, buildTypes(t)) }
 
 func declareTool(t *core.Tool, types *toolTypes) string {
@@ -256,8 +256,8 @@ func (p *tsPrinter) writeNode(n *typeNode, indent int, around typePrecedence) {
 	}
 }
 
-// writeList writes the parts of a union or intersection. If one of them is documented, each is on its own line, after its
-// comment.
+// writeList writes the parts of a union or intersection. If one of the parts has documentation, each part is written
+// on its own line, with its documentation before it.
 func (p *tsPrinter) writeList(items []*typeNode, operator string, indent int, around typePrecedence) {
 	apart := slices.ContainsFunc(items, func(n *typeNode) bool { return partRemark(n) != "" })
 	for i, item := range items {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestCorpus checks that the level standard refuses none of the harmless programs in testdata/corpus, and that the
-// level high refuses all hostile ones. It logs how many of each class every level refuses.
+// level high refuses all hostile ones. It logs a table of how many programs in each class are refused at each level.
 func TestCorpus(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	levels := []rules.StrictnessLevel{rules.Permissive, rules.Standard, rules.Strict, rules.Maximum}

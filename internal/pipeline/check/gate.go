@@ -70,8 +70,8 @@ func (g *ProgramChecker) Warm() { g.typescript.StartWarmup() }
 // Close ends the processes of the TypeScript compiler.
 func (g *ProgramChecker) Close() error { return g.typescript.Close() }
 
-// Check checks the program of req against the tools that it may call and the skills that it may import. A nil library
-// has no skills.
+// Check checks the program of req against the tools that it may call and the skills that it may import. If skills is
+// nil, there are no skills.
 func (g *ProgramChecker) Check(
 	ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary,
 ) (Verdict, *core.Error) {

@@ -32,7 +32,8 @@ const (
 	maxValue  = 500 // bytes of a literal
 )
 
-// sealedToken matches a token for a personal value, such as [EMAIL_1]. It stands for another value in each session.
+// sealedToken matches a token that stands for a personal value, such as [EMAIL_1]. The same token stands for
+// different values in different sessions.
 var sealedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 })

@@ -99,7 +99,7 @@ type missingName struct {
 	Near         []string
 }
 
-// Bounds on the guest's report, and on the number of findings of each kind.
+// Bounds on what the interpreter in the sandbox reports about a program, and on the number of findings of each kind.
 const (
 	maxTold  = 1 << 20 // bytes
 	maxItems = 5000    // of each sort

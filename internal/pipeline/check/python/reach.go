@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// programReach lists the tools that a program can call, and the servers and tools that it names although they do not
-// exist.
+// programReach lists the tools that a program can call. It also lists the servers and tools that the program names
+// but that do not exist.
 type programReach struct {
 	servers map[*core.ToolServer]*serverNeeds
 	called  map[*core.Tool]bool // named in call_mcp_tool

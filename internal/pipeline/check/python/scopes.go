@@ -190,7 +190,8 @@ func (x *scopeTable) classDef(id nodeID, at scopeID) {
 	}
 }
 
-// enterComprehension records the scope of a comprehension. Its first iterable belongs to the surrounding scope.
+// enterComprehension records the scope of a comprehension. The comprehension's first iterable does not belong to that
+// scope but to the surrounding one.
 func (x *scopeTable) enterComprehension(id nodeID, at scopeID) {
 	inner := x.openScope(scopeComprehension, id, at)
 	for child := range x.s.childNodes(id) {

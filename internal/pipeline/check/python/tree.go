@@ -372,7 +372,7 @@ func (b *treeBuilder) addComparison(id nodeID, w nodeContext) {
 	b.addWithFields(rules.Binary, text, id, w, fieldLeft, fieldComparators)
 }
 
-// addComprehension adds a comprehension. Its first iterable is evaluated in the surrounding scope.
+// addComprehension adds a comprehension. The comprehension's first iterable is evaluated in the surrounding scope.
 func (b *treeBuilder) addComprehension(id nodeID, c nodeClass, w nodeContext) {
 	inner := w.inScope(b.scopeAt(id, w.scope))
 	at := b.openNode(rules.Loop, "comprehension", 0, w)

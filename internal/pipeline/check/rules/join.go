@@ -1,7 +1,7 @@
 package rules
 
-// JoinReports merges the reports on a program and its skills. If one of them repeats anything, all calls in the
-// others count as repeated, because they may happen inside of that repetition.
+// JoinReports merges the reports on a program and on its skills. If the program or a skill contains a loop or another
+// repetition, all calls in the others count as repeated, because they may happen inside of that repetition.
 func JoinReports(program RuleReport, skills []RuleReport) RuleReport {
 	all := append([]RuleReport{program}, skills...)
 	repeating := 0

@@ -341,8 +341,8 @@ func (p *analyzedTree) joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// reexportedModules lists Python modules that programs can also reach as members of other modules, because those
-// import them.
+// reexportedModules lists Python modules that other modules import. Programs can therefore also reach them as members
+// of these other modules, as in random._os.
 var reexportedModules = []string{
 	"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect",
 	"marshal", "pickle",

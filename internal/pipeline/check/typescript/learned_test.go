@@ -72,8 +72,8 @@ func TestLearnedTypesAdvise(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckLearned measures the check of a program without and with inferred types, and of one that is checked
-// twice because it has a type error.
+// BenchmarkCheckLearned measures the check of a program without inferred types, with inferred types, and with a type
+// error. Because of the error, the program is checked a second time without inferred types.
 func BenchmarkCheckLearned(b *testing.B) {
 	c := newChecker(b)
 	const program = getIssue + `return [i.title, i.labels.map(l => l.name), i.user.login].flat().join(' ')`

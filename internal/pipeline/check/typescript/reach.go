@@ -284,8 +284,8 @@ func (r *programReach) addMember(s *core.ToolServer, name string, use *tsc.Use, 
 	r.addType(s, name)
 }
 
-// addType records the tools that a type's name may belong to. The types of a tool begin with the tool's name. A type
-// with another name may belong to any tool of the server.
+// addType records which tools a type may belong to, judged by the type's name. The names of a tool's types begin with
+// the tool's name. If no tool fits, the type may belong to any tool of the server.
 func (r *programReach) addType(s *core.ToolServer, name string) {
 	found := false
 	for _, t := range s.Tools {

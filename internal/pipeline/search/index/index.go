@@ -31,8 +31,8 @@ func newTuned(t rankingTuning) *ToolIndex {
 // Toolset returns the indexed toolset.
 func (x *ToolIndex) Toolset() *core.Toolset { return x.current.Load().tools }
 
-// UpdateTools makes the index contain the toolset ts. It reuses the terms of tools whose server, name and pin are
-// unchanged, and analyses only the other tools.
+// UpdateTools makes the index contain the toolset ts. It analyses only new and changed tools. For a tool with the
+// same server, name and pin (hash of the definition) as before, it reuses the terms.
 func (x *ToolIndex) UpdateTools(ts *core.Toolset) {
 	x.updates.Lock()
 	defer x.updates.Unlock()
@@ -85,8 +85,8 @@ func (s *indexSnapshot) withToolset(ts *core.Toolset) *indexSnapshot {
 
 type documentKey struct{ server, name string }
 
-// compareToolset determines which documents an update can keep. It never keeps a tool without a pin, or the second of
-// two tools with the same name on one server.
+// compareToolset determines which documents an update can keep. It keeps no tool without a pin, which is the hash of
+// the tool's definition. If a server has two tools with the same name, it keeps only the first.
 func (s *indexSnapshot) compareToolset(ts *core.Toolset) documentChange {
 	old := make(map[documentKey]int, len(s.entries))
 	for d, e := range s.entries {

@@ -104,8 +104,8 @@ func (f *scoreTable) touchCell(d uint32) *scoreCell {
 	return c
 }
 
-// weighDocument returns the score of one document. A document scores higher the more of the query it contains, and
-// the more of its name the query contains.
+// weighDocument returns the score of one document. The score is higher the more words of the query the document
+// contains, and the larger the part of the tool's name that the query contains.
 func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 	c := &f.cells[d]
 	score := float64(c.score)
