@@ -72,8 +72,8 @@ func (t *serverQuestions) firstRefused(server string) bool {
 	return first
 }
 
-// noteJudged records whether the client accepted a question. A question that it did not accept must not be asked
-// again in this execution.
+// noteJudged records whether the client accepted a server's question. If it did not, the server must not ask the same
+// question again in this execution.
 func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,7 +28,8 @@ type questionCounts struct {
 // askingServer identifies a server that asks questions on behalf of a principal.
 type askingServer struct{ principal, server string }
 
-// askerCounts counts the questions of one asking server within the current minute and hour.
+// askerCounts counts the questions that one server asks on behalf of one principal, in the current minute and in the
+// current hour.
 type askerCounts struct{ minute, hour timeSpan }
 
 // timeSpan holds the start of a period and the number of questions asked in it.

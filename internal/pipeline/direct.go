@@ -49,7 +49,8 @@ func (x *programExecution) passableTools(r core.PassthroughRequest) *core.Toolse
 	return x.pipeline.Policy.VisibleToolset(methodToolset(r.Server, r.Tool))
 }
 
-// methodToolset returns a toolset with one tool that represents an MCP method of a server, for the policy.
+// methodToolset returns a toolset with one tool that represents an MCP method of a server, so that the policy can
+// judge the method like a tool.
 func methodToolset(server, name string) *core.Toolset {
 	t := &core.Tool{Server: server, Name: name, TypeScript: name, Python: name}
 	return core.NewToolset([]*core.ToolServer{{Name: server, TypeScript: server, Python: server, Tools: []*core.Tool{t}}})

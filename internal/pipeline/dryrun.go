@@ -146,7 +146,8 @@ func (x *execution) answerEarly(o core.Outcome) {
 	x.interim, x.channel = &o, nil
 }
 
-// takeInterim returns the Outcome of a dry run that waits for approval the first time it is called, then nil.
+// takeInterim returns the Outcome of a dry run whose calls wait for approval. Only the first call of takeInterim
+// returns the Outcome; later ones return nil.
 func (x *execution) takeInterim() *core.Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()

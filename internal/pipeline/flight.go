@@ -392,8 +392,9 @@ func (x *execution) endTime() time.Time {
 	return x.landed
 }
 
-// Resume waits for an execution whose Outcome was pending, until it ends or has waited for a person longer than
-// patience. If ctx ends, an execution that waits for a person keeps waiting; any other execution is cancelled.
+// Resume waits for an execution whose Outcome was pending. It returns when the execution ends, or has waited for a
+// person longer than patience. If ctx ends, an execution that waits for a person continues to wait; any other is
+// cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
 	x, ok := p.Flights.flying[id]

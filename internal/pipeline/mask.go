@@ -161,7 +161,8 @@ func (x *programExecution) tokenFunctions() map[string]relay.EngineFunction {
 
 func asAnswer[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
 
-// SanitizeText replaces personal data in a text by tokens. It also returns the number of values of each type.
+// SanitizeText replaces personal data in a text by tokens. It also returns how many personal values of each type it
+// found.
 func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil {

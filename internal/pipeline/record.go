@@ -71,7 +71,7 @@ func (x *execution) beginRecord(what map[string]any, body requestBody) {
 	}()
 }
 
-// waitReady waits until the first entry is written. It returns the error if that failed.
+// waitReady waits until the execution's first audit log entry is written. It returns the error if writing has failed.
 func (x *execution) waitReady() *core.Error {
 	<-x.begun
 	return x.refused
@@ -217,7 +217,8 @@ const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy maps whether a call needed a person's approval to the text in its audit log entry.
+// approvedBy gives the text with which the audit log says who approved a call. The key tells whether a person was
+// asked.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call in the audit log. The caller must call the returned function with the call's result. A
@@ -357,7 +358,8 @@ func (x *execution) recordEnd(o core.Outcome) core.Outcome {
 	return o
 }
 
-// endEvent returns the audit log entry for the end of an execution. It contains no values of the program.
+// endEvent returns the audit log entry for the end of an execution. The entry contains numbers and names, but no data
+// of the program.
 func (x *execution) endEvent(o core.Outcome) core.AuditEvent {
 	e := x.newEvent(core.EventEnd)
 	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(x.began), int64(len(o.Result))

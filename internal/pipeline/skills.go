@@ -426,8 +426,8 @@ func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 	return append(said, p.describeDrift(s)...)
 }
 
-// describeDrift describes which tools of a skill have changed since it was saved, have disappeared, or may not be
-// called here.
+// describeDrift describes which tools of a skill have changed since the skill was saved, no longer exist, or may not
+// be called by this principal.
 func (p *Pipeline) describeDrift(s skills.Skill) []string {
 	tools, whole := p.Toolset(), p.Tools.Toolset()
 	pending := p.Tools.PendingServers()

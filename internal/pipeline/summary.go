@@ -46,7 +46,7 @@ type changeSummary struct {
 	words string         // of a Describer, about the result
 }
 
-// noteCall records a call that is sent.
+// noteCall counts a call that is sent, unless the call only reads.
 func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.AccessDecision) {
 	if d.Effect.Kind == core.EffectRead {
 		return

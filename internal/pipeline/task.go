@@ -144,7 +144,8 @@ func (p *Pipeline) Judge(ctx context.Context, req core.ExecutionRequest) *core.E
 	return refused
 }
 
-// RecordStep records in the audit log the next step of an agent task. text can be read only with the audit log's key.
+// RecordStep records in the audit log the next step of an agent task. Readers of the audit log see text only if they
+// have the audit log's key.
 func (p *Pipeline) RecordStep(session, phase string, facts map[string]any, text string) *core.Error {
 	return p.recordEvent(core.EventTask, session, phase, facts, requestBody{Name: text})
 }

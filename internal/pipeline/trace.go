@@ -29,7 +29,7 @@ func (x *execution) requestedEvent() core.AuditEvent {
 	return e
 }
 
-// stepResult returns the traced result of a step: err, or success if it is nil.
+// stepResult converts the error with which a step has ended to the result that is traced. A nil error means success.
 func stepResult(err *core.Error) core.AuditEvent {
 	if err == nil {
 		return core.AuditEvent{Status: "ok"}

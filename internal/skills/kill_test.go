@@ -47,8 +47,8 @@ func saveForever(dir string) {
 	}
 }
 
-// TestKilledWhileSaving checks that a skill is complete after the process that saves it was killed, and not older
-// than the last save that has returned.
+// TestKilledWhileSaving checks that a skill is complete after a process was killed while saving it, and that the
+// skill is not older than the last save that returned before the kill.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), SkillPlace{Project, dir})

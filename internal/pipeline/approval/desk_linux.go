@@ -40,8 +40,8 @@ func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	return connectedProcess{p}, nil
 }
 
-// socketPlace holds the path of a socket. The system limits the length of socket addresses, so a long path is
-// replaced by a short one through the open directory.
+// socketPlace holds the path of a socket and, if the path is longer than the system allows for sockets, the open
+// folder of the socket. A short path then leads through the open folder to the socket.
 type socketPlace struct {
 	path string
 	dir  *os.File

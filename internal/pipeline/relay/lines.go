@@ -61,8 +61,8 @@ func (w *lineBatches) lineEnd() int {
 	return w.none + end
 }
 
-// flushBytes writes the first n bytes of the buffer. If n is 0 and the buffer is full, a line is too long for a
-// batch. It is then written in parts, or refused if personal data must be hidden.
+// flushBytes writes the first n bytes of the buffer. If n is 0 although the buffer is full, one line is too long for
+// a batch. Then the line is written in parts. If personal data must be hidden, it returns an error instead.
 func (w *lineBatches) flushBytes(n int) error {
 	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {

@@ -30,8 +30,8 @@ func resolveGuard(x ExecutionContext) CallGuard {
 	}
 }
 
-// resolveTool returns c with the exact names of its server and tool. The function "call" takes the tool's name as an
-// argument.
+// resolveTool returns c with the exact names of its server and tool. In a call of the engine's function "call", it
+// takes the name of the tool from the arguments.
 func resolveTool(tools *core.Toolset, c core.ToolCall) (core.ToolCall, error) {
 	if c.Server == "" {
 		var byName struct {

@@ -7,8 +7,9 @@ import (
 	"retort/internal/core"
 )
 
-// screenPeer returns a ClientPeer through which the server of a call can send requests to the execution's client,
-// peer. Personal data in its requests is hidden. Waiting for a person does not count as execution time.
+// screenPeer returns a ClientPeer through which a server can send requests to the client, peer, during the call c.
+// Personal data in the server's requests is hidden. The time for which a person is asked does not count as execution
+// time.
 func (x ExecutionContext) screenPeer(peer *core.ClientPeer, c core.ToolCall) *core.ClientPeer {
 	screened := &core.ClientPeer{
 		ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples,
@@ -46,7 +47,7 @@ func (x ExecutionContext) hideDocument(c core.ToolCall, document json.RawMessage
 }
 
 // askClient passes a server's question to the client and returns the client's answer. Tokens in the answer are
-// replaced by values, but only by values that came from this server.
+// replaced by the personal data that they stand for, but only if that data came from this server.
 func (x ExecutionContext) askClient(
 	ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest,
 ) (_ json.RawMessage, refused *core.Error) {

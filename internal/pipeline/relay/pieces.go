@@ -253,8 +253,8 @@ func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// writeComma writes a comma. If the batch has become large, it ends the batch there: between rows if possible,
-// otherwise within one.
+// writeComma writes a comma. If the batch has become large, it ends the batch after the comma, preferably between
+// rows. Only a much larger batch is ended within a row.
 func (w *pieceWriter) writeComma(depth int) error {
 	top := &w.open[depth-1]
 	top.key = top.key[:0]

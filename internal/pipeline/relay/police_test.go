@@ -10,8 +10,8 @@ import (
 	"retort/internal/policy"
 )
 
-// policed returns the context of an execution with policy rules and two servers. Some of their qualified tool names
-// are equal.
+// policed returns an ExecutionContext with the policy rules r and two servers. Some tools of the two servers have the
+// same qualified name.
 func policed(t *testing.T, r policy.Rules) ExecutionContext {
 	t.Helper()
 	rules, err := policy.New(r)

@@ -10,13 +10,15 @@ import (
 	"retort/internal/sandbox"
 )
 
-// PrivacyFilter replaces personal data in answers by tokens, and tokens in arguments by values.
+// PrivacyFilter replaces personal data in servers' answers by tokens, and replaces tokens in arguments by the
+// personal data that they stand for.
 type PrivacyFilter interface {
 	// Incoming returns a document or text from a server as programs may see it, with personal data replaced by
 	// tokens.
 	Incoming(server string, document []byte) ([]byte, error)
-	// Restore replaces the tokens in arguments by values, for the server. If values go to a server that they did not
-	// come from, crosses says so, and the call needs approval; otherwise it is "".
+	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
+	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
+	// approval. Otherwise crosses is "".
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 

@@ -194,7 +194,8 @@ func wellFormed(next sandbox.ToolHost) sandbox.ToolHost {
 	})
 }
 
-// refusalGuard returns the guard that records calls which a rule or a limit has refused.
+// refusalGuard returns the guard that records refused calls: those that later guards have refused because of a rule
+// or a limit.
 func refusalGuard(to Recorder) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if to == nil {
@@ -341,8 +342,8 @@ func sendCall(
 	return result, err
 }
 
-// uncertainError returns err, the error of a call. If the call may have effects and may nevertheless have succeeded,
-// it adds that to the message and the hint.
+// uncertainError returns err, the error of a call. If the call may have effects, and may have succeeded in spite of
+// the error, the message and the hint of the returned error say so.
 func uncertainError(err error, d policy.AccessDecision) error {
 	if d.Effect.Kind == core.EffectRead || !errors.Is(err, core.ErrOutcomeUnknown) {
 		return err

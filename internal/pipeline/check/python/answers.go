@@ -65,8 +65,8 @@ func takenOf(v *factVisitor) (found []takenKey) {
 	return found
 }
 
-// keyLookup returns the value and the literal key of an expression value["key"] or value.get("key"), or 0 for another
-// expression.
+// keyLookup returns the node of value and the key, if an expression has the form value["key"] or value.get("key")
+// with a literal key. For other expressions, it returns 0.
 func (f *valueFlow) keyLookup(id nodeID) (value nodeID, key string, tried bool) {
 	switch f.s.classOf(id) {
 	case classSubscript:

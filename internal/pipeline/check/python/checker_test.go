@@ -156,7 +156,7 @@ func (s says) Parse(context.Context, string) (core.ParsedProgram, error) {
 	}}, nil
 }
 
-// TestHostileFacts checks that an invalid report from the guest gives an internal error.
+// TestHostileFacts checks that an invalid report of the interpreter in the sandbox gives an internal error.
 func TestHostileFacts(t *testing.T) {
 	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
 	if _, refusal := New(says{"{}", empty, "{}"}).CheckProgram(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal != nil {
@@ -188,7 +188,7 @@ func TestTooMuchToCheck(t *testing.T) {
 	}
 }
 
-// FuzzFacts checks that no report of a guest makes the checker crash or changes the program.
+// FuzzFacts checks that no report of the interpreter in the sandbox makes the checker crash or changes the program.
 func FuzzFacts(f *testing.F) {
 	parser := parsertest.NewInterpreter(f)
 	for _, code := range []string{

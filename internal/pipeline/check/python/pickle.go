@@ -85,8 +85,8 @@ type nodeDict struct {
 	nodeSpan
 }
 
-// unpickleTree reads a syntax tree that the guest pickled. The error is errPickle or an error of package rules, such
-// as rules.ErrLarge.
+// unpickleTree reads a syntax tree that the interpreter in the sandbox has pickled. The error is errPickle or an
+// error of package rules, such as rules.ErrLarge.
 func unpickleTree(data []byte) (*syntaxTree, error) {
 	if len(data) > maxPickle {
 		return nil, rules.ErrLarge
@@ -446,7 +446,8 @@ func (u *treeUnpickler) setItems(from int) error {
 	return nil
 }
 
-// setLabel sets the start or end line or column of a span. It returns false if the value is invalid.
+// setLabel sets one of the four fields of a span: its first or last line, or its first or last column. It returns
+// false if the value is invalid.
 func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	const wide = 1 << 24
 	if v.sort == sortNone {

@@ -86,7 +86,8 @@ func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) 
 	return found, loose
 }
 
-// skillOf converts a Python identifier to the name of a skill. It returns "" if there is none.
+// skillOf returns the name of the skill that a Python identifier stands for, or "" if the identifier cannot stand for
+// a skill.
 func skillOf(identifier string) string {
 	name := core.SkillName(identifier)
 	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.Python) != identifier {

@@ -30,7 +30,7 @@ func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	return nameDanger{}, false
 }
 
-// addAll adds names to m, all with the same danger.
+// addAll adds names to m, with the danger d for each of them.
 func addAll(m map[string]nameDanger, d nameDanger, names ...string) {
 	for _, n := range names {
 		m[n] = d

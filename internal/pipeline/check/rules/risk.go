@@ -67,7 +67,7 @@ const (
 	weightComplex     = 3
 )
 
-// weightOf holds the points for the most severe finding, indexed by its severity.
+// weightOf maps a severity to the points that the most severe finding adds to a risk score.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
 // WeighRisk computes the risk of a program that can call these tools. If the program computes the names of tools,
@@ -199,7 +199,7 @@ func (w *riskWeighing) weighFindings(r RuleReport) {
 	}
 }
 
-// listNames returns the first three names of a list and the number of the others, as text for a message.
+// listNames returns a list as text for a message: the first three names, and how many others there are.
 func listNames(names []string) string {
 	const most = 3
 	if len(names) <= most {

@@ -7,16 +7,16 @@ import (
 	"retort/internal/core"
 )
 
-// NameErrors creates error messages and hints about unknown tools and servers. Its functions spell names as in the
-// program's language.
+// NameErrors creates error messages and hints about unknown tools and servers. Its fields are functions that return
+// names and signatures in the spelling of the program's language.
 type NameErrors struct {
 	Server    func(*core.ToolServer) string
 	Tool      func(*core.Tool) string
 	Signature func(*core.Tool) string // its call in one line
 }
 
-// RefusalOf returns the reason why an existing tool is hidden from the principal, or nil if there is no such tool. s
-// is the tool's server, or nil if name includes the server's name.
+// RefusalOf returns the reason why a tool is hidden from the principal. It returns nil if no hidden tool has this
+// name. s is the tool's server, or nil if name includes the server's name.
 func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error {
 	if s != nil {
 		name = s.Name + "." + name

@@ -15,6 +15,7 @@ type CheckedSkill struct {
 	Uses      []string // skills that it imports, sorted
 	Warnings  []string
 	Report    rules.RuleReport
-	// Locate converts a line and column in the module's code to those in the skill's own code.
+	// Locate converts a line and column in the code of the generated module to a line and column in the skill's own
+	// code.
 	Locate func(line, column int) (int, int)
 }

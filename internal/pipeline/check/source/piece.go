@@ -45,8 +45,8 @@ func openingFence(lines []string) (int, string) {
 	return -1, ""
 }
 
-// closingFence returns the index of the last line that closes the fence in line first. If there is none, because the
-// text was cut off, it returns the number of lines.
+// closingFence returns the index of the last line that closes the Markdown fence opened in line first. If no line
+// does, because the text was cut off, it returns the number of lines.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
 		marker, info := ParseFence(lines[i])

@@ -184,7 +184,8 @@ func (p *scriptProgram) failureError(err error) *core.Error {
 	return e.WithHint("this is a bug in Retort; writing the program differently may avoid it")
 }
 
-// serverNamespaces describes the servers whose namespaces the guest must create for the program.
+// serverNamespaces describes the servers that the program can use. The JavaScript engine in the sandbox creates the
+// servers' namespaces from these descriptions.
 func (c *ScriptChecker) serverNamespaces(r *programReach) []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range r.namedServers() {

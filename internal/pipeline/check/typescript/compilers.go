@@ -164,7 +164,7 @@ func (c *compilerPool) warmProcess() {
 	close(c.warmed)
 }
 
-// firstProcess returns the process that warmProcess starts, or nil if one was started before.
+// firstProcess returns a new compiler process if there has been none so far. Otherwise it returns nil.
 func (c *compilerPool) firstProcess() *compilerProcess {
 	c.slots <- struct{}{}
 	c.mu.Lock()

@@ -66,7 +66,7 @@ func TestEndlessCheck(t *testing.T) {
 	}
 }
 
-// counted wraps start to count the processes that are started and ended.
+// counted returns a ProcessStarter that calls start and also counts the processes that are started and ended.
 func counted(start ProcessStarter, started, ended *atomic.Int32) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		conn, err := start()

@@ -40,8 +40,8 @@ type serverNeeds struct {
 	client bool                  // what ./client has is named as a member
 }
 
-// clientNames lists the exports of the module ./client. Every server module exports them, too, unless the server has
-// a tool with that name.
+// clientNames lists the names that the module ./client exports. Each server's module exports them, too, except for
+// names that a tool of the server has.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
 // absentName describes a server, tool or module that a program names but that does not exist.
@@ -51,7 +51,7 @@ type absentName struct {
 	start, end int
 }
 
-// noteSpelling records that the program names a tool by another spelling than the generated one.
+// noteSpelling records that the program names a tool by a spelling other than the tool's generated TypeScript name.
 func (n *serverNeeds) noteSpelling(name string, t *core.Tool) {
 	if n.other == nil {
 		n.other = map[string]*core.Tool{}
@@ -153,7 +153,8 @@ func (r *programReach) addSkill(name string, start, end int) {
 	}
 }
 
-// addSkills records which skills a program uses as members of skills, or that it uses skills as a whole.
+// addSkills records which skills the program uses through the global object skills. If the program may reach any
+// skill, it records that instead.
 func (r *programReach) addSkills(use *tsc.Use) {
 	if use.Whole || use.Called {
 		r.loose = append(r.loose, sourcePlace{use.Start, use.End})
