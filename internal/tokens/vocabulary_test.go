@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write o200k_base.table from the library that the tests compare with")
 
-// TestVocabulary compares the vocabulary file and every token in it with github.com/tiktoken-go/tokenizer, which
-// contains the same vocabulary. With -update it writes the file.
+// TestVocabulary checks that the vocabulary file and every token in it agree with github.com/tiktoken-go/tokenizer,
+// which contains the same vocabulary. With -update it writes the file.
 func TestVocabulary(t *testing.T) {
 	library := codec.NewO200kBase()
 	var list []string

@@ -185,7 +185,7 @@ func TestSearchAfterClose(t *testing.T) {
 	search(t, d, SearchQuery{Text: "issue"})
 }
 
-// TestConcurrentSearches searches while the toolset changes, so that the race detector can find data races.
+// TestConcurrentSearches checks searches during changes of the toolset for data races, which the race detector finds.
 func TestConcurrentSearches(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{Embedder: newFake(), Dir: t.TempDir()})

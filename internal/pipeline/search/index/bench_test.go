@@ -43,7 +43,7 @@ func synthetic(n int) *core.Toolset {
 	return core.NewToolset(servers)
 }
 
-// spell returns an artificial word for a number, always the same one.
+// spell returns an artificial word for a number. Equal numbers give equal words.
 func spell(n uint64) string {
 	syllables := []string{"ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sta", "tre", "vi", "wo", "zu", "chan"}
 	s := syllables[n%16]

@@ -140,7 +140,7 @@ func (c collection) ndcg(q question, hits []SearchHit) float64 {
 	return gain / ideal
 }
 
-// half assigns each question to half 0 or 1, always to the same one.
+// half assigns a question to one of two halves, 0 or 1. The same question is always assigned to the same half.
 func half(q question) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(q.Query))
