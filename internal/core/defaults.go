@@ -2,8 +2,8 @@ package core
 
 import "time"
 
-// Defaults for settings, shared with the packages that must work without settings. DefaultLimits has the defaults for
-// one execution.
+// Defaults for settings, shared with the packages that must work without settings. DefaultLimits in
+// run.go has the defaults for one execution, such as its memory.
 const (
 	DefaultResultTokens     = 2000 // tokens of a result with its output
 	DefaultDefinitionTokens = 4000 // tokens of the definition of one tool
