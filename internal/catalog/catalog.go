@@ -293,7 +293,8 @@ func (c *Catalog) RejudgeAll() {
 	c.notifyChange()
 }
 
-// KeepServers limits the toolset to these servers and the static definitions. Files of other servers stay on disk.
+// KeepServers limits the toolset to these servers and to the static definitions, which LoadStatic has read from
+// files. The stored files of other servers stay on disk.
 func (c *Catalog) KeepServers(servers []string) {
 	c.mu.Lock()
 	c.kept = map[string]bool{}

@@ -128,8 +128,8 @@ func (v *categoryVotes) countWords(text string, points int) {
 	}
 }
 
-// strongestCategory returns the category with the most points. If no category has as many points as enough, it
-// returns otherwise.
+// strongestCategory returns the category with the most points. If every category has fewer points than enough, it
+// returns the argument otherwise.
 func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {

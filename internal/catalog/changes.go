@@ -52,8 +52,8 @@ func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	}
 }
 
-// newVariant returns a copy of the tool known with the given definition, which the server lists over one of its
-// connections only. The copy is marked as changed unless this definition is trusted.
+// newVariant returns a copy of the tool in the argument known, but with another definition, which the server lists
+// over one of its connections only. The copy is marked as changed unless that definition is trusted.
 func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {

@@ -48,7 +48,7 @@ func describeDifference(was, now json.RawMessage) string {
 	return out.String()
 }
 
-// fieldLines returns a field as lines for people.
+// fieldLines returns the value of one field of a definition as lines of text for people.
 func fieldLines(definition jsonNode, field string) []string {
 	n, ok := definition.findMember(field)
 	if !ok {

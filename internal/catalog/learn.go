@@ -181,11 +181,12 @@ func (l *shapeLearner) publishShape(k *learnedTool) {
 	l.news.Store(true)
 }
 
-// maxAsked bounds how many keys are remembered as not being personal data.
+// maxAsked bounds how many keys are remembered for which ToolObservation.Private was asked and returned false. It
+// need not be asked about these keys again.
 const maxAsked = 4096
 
-// cachePrivate returns a function that calls ask only once for each key. It may be used only by the goroutine that
-// learns.
+// cachePrivate returns a function with the results of ask, which reports whether a key is personal. ask is not called
+// again for a key that is not personal. Only the goroutine that learns may call the returned function.
 func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	if ask == nil {
 		return nil

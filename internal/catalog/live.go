@@ -77,14 +77,15 @@ type watchedServer struct {
 	told  map[string]bool // pins of changed tools that were logged
 }
 
-// Ages of a listing: up to freshListing it is good enough for a call, and after relistInterval a connected server is
-// listed again.
+// Time limits for listings of a server's tools. A listing that is younger than freshListing need not be repeated
+// before a call. A connected server is listed again when its last listing is as old as relistInterval.
 const (
 	freshListing   = time.Minute     // a listing is good enough for a call
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
-	// firstPatience bounds how long a call waits for the first listing over a connection. It is long because the call
-	// itself must wait for this connection, too. listTimeout bounds all other listings.
+	// firstPatience bounds how long a call waits for the first listing over a new connection. It is long because
+	// connecting may take long, and without a connection the call could not be made anyway. listTimeout bounds how
+	// long a call waits for any other listing.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
 )
@@ -136,7 +137,7 @@ func (l *LiveCatalog) DropServer(name string) {
 	}
 }
 
-// findWatched returns the watched server with a name, or nil.
+// findWatched returns the watched server with this name, or nil.
 func (l *LiveCatalog) findWatched(name string) *watchedServer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,8 +311,8 @@ func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time
 		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 
-// probeTool returns the tool known as the server lists it over the connection that a call of ctx will use. own is
-// true if the server lists it with another definition there than the one in the catalog.
+// probeTool asks the server for the tool in the argument known over the connection that a call of ctx will use, and
+// returns the tool as listed there. own is true if its definition there differs from the one in the catalog.
 func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(ConnectionProber)
 	if !ok {
@@ -342,7 +343,8 @@ func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since tim
 	return now, now.Pin != known.Pin, nil
 }
 
-// relistTool lists a server over the shared connection, updates the catalog, and returns the tool as listed.
+// relistTool lists the tools of a server over the connection that callers without a connection of their own share. It
+// updates the catalog and returns the tool as the server lists it now.
 func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
 	if err := l.listServer(ctx, known.Server); err != nil {
 		return nil, false, core.AsError(err).AtTool(known.Server, known.Name)
@@ -358,8 +360,8 @@ func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *co
 	return now, false, nil
 }
 
-// listVariant lists a server over the connection that a call of ctx will use, and returns the tool known with the
-// definition listed there.
+// listVariant lists the tools of a server over the connection that a call of ctx will use. It returns a variant of
+// the tool in the argument known: the same tool with the definition that was listed there.
 func (l *LiveCatalog) listVariant(ctx context.Context, p ConnectionProber, known *core.Tool) (*core.Tool, error) {
 	definitions, _, err := p.ListOwn(ctx, known.Server)
 	if err != nil {

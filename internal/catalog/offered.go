@@ -88,8 +88,8 @@ func withoutProse(d jsonNode) []byte {
 // maxListed bounds the length, in bytes, of the list of an enum's values in a description.
 const maxListed = 1000
 
-// abridgeEnums shortens enums in a schema. It removes each enum with more values than the number most. In its place,
-// the schema's description lists the first values and says how many more there are.
+// abridgeEnums shortens the enums in a schema. It removes each enum that has more than most values. In place of that
+// enum, the schema's description lists the first values and says how many more there are.
 func abridgeEnums(n jsonNode, most int) []byte {
 	switch n.firstByte() {
 	case '[':

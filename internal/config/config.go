@@ -27,8 +27,8 @@ type Options struct {
 	// Note, if set, is called for each file that Load looks for, with its absolute path and its content. The content
 	// is nil if the file does not exist or cannot be read.
 	Note NoteFunc
-	// Again states that the files were read before. A file that can be read only once, such as a pipe, is then an
-	// error.
+	// Again states that an earlier call of Load has read the same files. A file that can be read only once, such as a
+	// pipe, is then an error.
 	Again bool
 }
 

@@ -49,8 +49,8 @@ func (r *nodeReader) addMismatch(n *valueNode, what string) {
 	r.addProblem(n, "", "expected %s, found %s", what, n.describeValue())
 }
 
-// readBelow reads the value n with the reader read. Meanwhile the key is part of the path that problems are reported
-// with.
+// readBelow calls read for n, which is the value of key in an object. While read runs, key is the last part of the
+// path with which problems are reported.
 func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = append(r.path, key)
 	read(r, n)

@@ -631,7 +631,8 @@ func (w *Webhook) readFunc() readFunc {
 	), "url", "secret")
 }
 
-// requireKeys returns a reader that reads an object with o and adds a problem for each of these keys that is missing.
+// requireKeys returns a reader for an object. It reads the object with the reader o, and adds a problem for each of
+// keys that the object does not have.
 func requireKeys(o readFunc, keys ...string) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		o(r, n)

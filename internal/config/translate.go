@@ -51,8 +51,8 @@ func (p *policyBlocks) translateSettings(s Settings) Settings {
 	return s
 }
 
-// applyTo returns a copy of a with the actions that the monitoring block asks for. It never replaces an action in a
-// by a milder one.
+// applyTo adds the actions that the monitoring block asks for to the reactions to anomalies in a, and returns the
+// changed copy. It never replaces an action by a milder one.
 func (m monitoringPolicy) applyTo(a Anomalies) Anomalies {
 	a.Actions = maps.Clone(a.Actions)
 	if a.Actions == nil {

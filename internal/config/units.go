@@ -68,7 +68,7 @@ func findUnit(units []measureUnit, name string) (float64, bool) {
 }
 
 // parseQuantity parses a number, which a unit may follow, at the beginning of s. It returns the number multiplied by
-// the size of its unit, and the rest of s. A number without a unit is multiplied by bare.
+// the size of its unit, and the rest of s. For a number without a unit, bare is the size of the unit.
 func parseQuantity(s string, units []measureUnit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

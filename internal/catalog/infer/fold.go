@@ -2,8 +2,9 @@ package infer
 
 import "slices"
 
-// An object can be a table whose keys are values, such as the names of rows. It is recognised by one key that is not
-// a name, or by rows of similar type. A table is stored without its keys.
+// Minimum sizes for recognising a table: an object whose keys are values, such as the names of rows. A table is
+// recognised by one key that does not look like a field name, or by rows of similar type. It is stored without its
+// keys.
 const (
 	fewRows   = 2  // that have exactly the same fields
 	someRows  = 4  // that share most of them
@@ -41,9 +42,9 @@ func (w *tableFolder) foldShape(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// moveKeys removes fields from s whose names are keys of a table, and joins their types into the type of the table's
-// rows. If all is false, it moves only the fields that some objects lack. The joined type is examined again, because
-// it may contain tables.
+// moveKeys treats the object type s as a table, an object whose keys are values such as ids. It removes the fields of
+// s, whose names are such keys, and joins their types into one type for all rows of the table. If all is false, it
+// leaves fields that every observed object has. The joined type is then searched for tables itself.
 func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	var kept []shapeField
 	for _, f := range s.fields {

@@ -5,7 +5,8 @@ import (
 	"unicode"
 )
 
-// maxName bounds the length, in bytes, of a key that is stored as a name.
+// maxName bounds the length of a name, in bytes. A longer key of a JSON object does not count as a name that a
+// programmer chose, and is not stored.
 const maxName = 40
 
 // IsName reports whether a key of an object may be stored, because it looks like a name that a programmer chose. Keys

@@ -263,7 +263,8 @@ func lettersApart(text string) (lists []numberList) {
 	return lists
 }
 
-// joinColumn returns the words that the letters at the positions in row spell.
+// joinColumn joins the letters at the positions in row to words. Letters with the smallest distance between them
+// belong to one word; a larger distance separates words.
 func joinColumn(text string, row []int) string {
 	nearest := len(text)
 	for k := 1; k < len(row); k++ {

@@ -127,7 +127,7 @@ func (s *TextScanner) CleanText(text string) (string, []TextFinding) {
 	return Mark, found
 }
 
-// textNeeds lists the scans that a text needs.
+// textNeeds records which kinds of suspicious content a text must be searched for.
 type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguised bool }
 
 // findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule

@@ -77,7 +77,8 @@ func FindClient(name string) (*Client, error) {
 	return nil, err.WithHint("the known clients are %s", strings.Join(known, ", "))
 }
 
-// rootFolder returns the directory for the placeholder at the beginning of a pattern.
+// rootFolder returns the directory that a placeholder stands for. The patterns for the paths of clients' files begin
+// with such a placeholder: {project}/.mcp.json, for example, begins with the name "project".
 func (e Environment) rootFolder(name string) string {
 	or := func(variable string, fallback ...string) string {
 		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
@@ -119,8 +120,8 @@ func (e Environment) rootFolder(name string) string {
 	return e.UserHome
 }
 
-// existingPaths returns the existing files of a place. A pattern with * may match several files; of the files that
-// other patterns name, only the first existing one counts.
+// existingPaths returns the existing files at the place p, at which a client stores servers. A path pattern with *
+// may match several files; of the files that other patterns name, only the first existing one counts.
 func (e Environment) existingPaths(p filePlace) []string {
 	var found []string
 	for _, pattern := range p.files {
@@ -138,7 +139,8 @@ func (e Environment) existingPaths(p filePlace) []string {
 	return found
 }
 
-// firstPath returns the existing file of a place, or the one to create.
+// firstPath returns the first existing file at the place p, at which a client stores servers. If there is none, it
+// returns the path of the file to create.
 func (e Environment) firstPath(p filePlace) string {
 	if found := e.existingPaths(p); len(found) > 0 {
 		return found[0]

@@ -14,9 +14,9 @@ type fileFormat interface {
 	// readMembers returns the servers in a file, in their order. at is the path of keys that leads to the object that
 	// contains them. A file without that object has no servers.
 	readMembers(src []byte, at []string) ([]objectMember, error)
-	// editMembers removes the members with the names in out from an object and inserts the members in. at is the path
-	// of keys that leads to the object. The place to insert is that of the first removed member, else after the last
-	// member. All other bytes stay unchanged.
+	// editMembers edits the object to which the key path at leads: it removes the members that out names, and inserts
+	// the members that the argument in holds. They are inserted in the place of the first removed member, or else
+	// after the last member. All other bytes stay unchanged.
 	editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error)
 	// decodeAll returns the content of the whole file as decoded values.
 	decodeAll(src []byte) (map[string]any, error)
@@ -98,8 +98,8 @@ func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error
 	return whole, nil
 }
 
-// clonePath copies whole, the decoded content of a file, and returns the copy together with the object in it to which
-// the keys in at lead. The caller may change that object. Missing objects on the path are created.
+// clonePath copies whole, the decoded content of a file. It returns the copy, and the object in the copy to which the
+// key path at leads, which the caller may change. Missing objects on the path are created.
 func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
@@ -117,8 +117,8 @@ func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	return all, object
 }
 
-// pruneEmpty returns whole, the decoded content of a file, without the object to which the keys in at lead if that
-// object is empty. It serves to compare files in which an empty object means the same as a missing one.
+// pruneEmpty returns whole, the decoded content of a file. It leaves out the object to which the key path at leads if
+// that object is empty. It serves to compare files in which an empty object means the same as a missing one.
 func pruneEmpty(whole map[string]any, at []string) map[string]any {
 	last := at[len(at)-1]
 	parent, err := objectAt(whole, at[:len(at)-1])

@@ -248,8 +248,9 @@ func (in *installation) planChanges(moved []FoundServer) (installStep, []byte, e
 	return s, src, nil
 }
 
-// planRetortEntry plans how Retort's entry in the client's file becomes value. It returns the names to remove, which
-// are those in out and those of outdated entries of Retort, and the entry to insert unless the file already has it.
+// planRetortEntry plans how value becomes Retort's entry in the client's file. It returns the names of the members to
+// remove: those in the argument out, and those of outdated entries of Retort. It also returns the entry to insert,
+// unless the file already has it.
 func (in *installation) planRetortEntry(src []byte, at, out []string, value json.RawMessage) ([]string, []objectMember, error) {
 	members, err := in.client.format.readMembers(src, at)
 	if err != nil {
@@ -352,7 +353,8 @@ func (in *installation) retortEntries(src []byte) (list []string, err error) {
 	return list, nil
 }
 
-// isInstalled reports whether an entry is the one that a step wrote. Its arguments may have been changed since.
+// isInstalled reports whether an entry is the one that a step of the journal has written. It still counts as that
+// entry if its arguments were changed afterwards.
 func (in *installation) isInstalled(m objectMember, s installStep) bool {
 	if in.client.isOurs(m) {
 		return true
@@ -376,7 +378,7 @@ func (in *installation) removedServers(j *installJournal) []FoundServer {
 }
 
 // originalMode returns the file mode that the client's file had before install first wrote it. If the file did not
-// exist then, it returns now, the current mode.
+// exist at that time, it returns the argument now, which is the present mode.
 func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode

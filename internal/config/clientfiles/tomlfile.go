@@ -96,8 +96,8 @@ type tomlPart struct {
 	header bool
 }
 
-// memberBelow returns the name of the server to which the part of a file belongs. at is the path of keys that leads
-// to the servers. ok is false if the part belongs to no server.
+// memberBelow returns the name of the server to which this part of a TOML file belongs. The key path at leads to the
+// table of servers. ok is false if the part belongs to no server.
 func (p tomlPart) memberBelow(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false

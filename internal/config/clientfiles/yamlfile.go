@@ -196,8 +196,9 @@ func lineOffsets(src []byte) []int {
 	return offsets
 }
 
-// backTo moves the offset end, where the lines of a member end, back over empty lines and comments at the end of
-// these lines. A comment that is indented deeper than the column of a member belongs to the member and stays.
+// backTo returns the offset at which the text of a member really ends. It begins at end and goes back over empty
+// lines and comments, which do not belong to the member unless they are indented deeper than column, the column of
+// the member.
 func backTo(src []byte, from, end, column int) int {
 	for end > from {
 		start := lineStart(src, end-1)

@@ -40,7 +40,8 @@ func (c *messageMemory) reserveBytes(n int64) bool {
 	return fits
 }
 
-// takeOver releases the memory that c has reserved, and moves the reserved memory of other to c.
+// takeOver lets c take over the memory that other has reserved. It first releases the memory that c had reserved
+// before.
 func (c *messageMemory) takeOver(other *messageMemory) {
 	c.releaseBytes()
 	c.held, c.n = other.held, other.n

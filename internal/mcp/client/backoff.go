@@ -14,8 +14,9 @@ const (
 	longestGap = 5 * time.Minute
 )
 
-// newBreaker returns the circuit breaker of a server. Its delays grow after each of the first failures. After
-// openAfter failures in a row it opens for increasing times, during which no connection is attempted.
+// newBreaker returns the circuit breaker of a server. After each of the first failures, the delay before the next
+// connection attempt grows. After openAfter failures in a row, the breaker opens: for a time that grows with each
+// further failure, no connection is attempted.
 func newBreaker() throttle.Breaker {
 	return throttle.Breaker{Backoff: throttle.Backoff{Delay: firstDelay, OpenAfter: openAfter, Pause: firstOpen, Longest: longestGap}}
 }

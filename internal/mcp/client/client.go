@@ -194,8 +194,8 @@ func (c ClientFeatures) listRoots() json.RawMessage {
 	return text
 }
 
-// noteServerRequest stores cancel, which cancels the answering of a request of the server. A nil cancel means that
-// the request was answered.
+// noteServerRequest records that a request of the server is being answered; calling the function cancel stops that. A
+// nil cancel means that the request was answered and removes the record.
 func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

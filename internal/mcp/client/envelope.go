@@ -11,8 +11,8 @@ import (
 // disk. Larger texts and data of a result are left out of the outline and read from disk when needed.
 const keptInline = 64 << 10
 
-// envelopeReader reads a message piece by piece. It keeps an outline, which is the message without the large texts
-// and data of its result, and the positions of the omitted parts in the message.
+// envelopeReader reads a message piece by piece. It keeps the envelope (outline) of the message, which is the message
+// without the large texts and data of its result, and the positions of the omitted parts in the message.
 type envelopeReader struct {
 	scan     jsonscan.Scanner
 	limit    int // of the skeleton
@@ -31,8 +31,8 @@ type openContainer struct {
 	seen  map[string]bool
 }
 
-// candidatePart represents a text or other value of a result that is being read. If it becomes too large, it is left
-// out of the message's outline.
+// candidatePart represents a text or other value of a result that is being read, and that is left out of the
+// message's outline if it becomes too large.
 type candidatePart struct {
 	core.SpooledPart
 	mark  int // of the skeleton
@@ -50,8 +50,8 @@ var (
 	errBulky = errors.New("it is too large in parts other than text, bytes and structuredContent")
 )
 
-// writeBytes scans more of the message. It returns the bytes that were not scanned yet. After an error, which is
-// stored in err, it returns all of p.
+// writeBytes scans p, the next bytes of the message, and returns those bytes that come after the end of what it
+// scanned. It stores an error in err. After an earlier error it scans nothing and returns p.
 func (e *envelopeReader) writeBytes(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)

@@ -108,8 +108,8 @@ type httpMessage struct {
 	sent   func() // told, if set, that the server may have seen the request
 }
 
-// maxAuthorizations is how often one message is sent again with other credentials: with renewed ones, and with ones
-// that grant more rights.
+// maxAuthorizations bounds how often one message is sent again with other credentials. It is 2: the first time with a
+// renewed token, for example, and the second time with one that grants more rights.
 const maxAuthorizations = 2
 
 // sendAuthorized sends a message with the configured headers and credentials. If the server refuses the credentials,
@@ -159,7 +159,7 @@ func (e *httpEndpoint) sendOnce(ctx context.Context, m httpMessage) (*http.Respo
 }
 
 // authorizeAgain obtains new credentials after a refusal. If several requests were refused at the same time, only the
-// first does so; the others use its credentials.
+// first request obtains new credentials, and the others use these.
 func (e *httpEndpoint) authorizeAgain(ctx context.Context, resp *http.Response) *core.Error {
 	e.authorizing.Lock()
 	defer e.authorizing.Unlock()

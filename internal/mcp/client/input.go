@@ -62,8 +62,8 @@ func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer,
 	}{given, need.State})
 }
 
-// mergeObjects returns a JSON object with the members of params and of more. If more has members, params must have
-// some, too.
+// mergeObjects returns a JSON object with the members of params followed by those of more. If more is not empty,
+// params must not be empty either, because a comma is written between the two.
 func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	if len(more) <= len(`{}`) {
 		return params

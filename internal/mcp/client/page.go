@@ -24,7 +24,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// loginPage represents a web page that a server asks the person to open.
+// loginPage represents a web page, usually for a login, that a server asks the person to open.
 type loginPage struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
@@ -158,8 +158,8 @@ func (l *serverLink) noteUnopened(x *pendingCall, why *core.Error) {
 	x.page = why
 }
 
-// wantedPages returns the pages that a server wants opened before it processes a request, or nil if the server's
-// error says something else.
+// wantedPages returns the web pages that a person must open before the server processes a request, according to the
+// server's error. It returns nil if the server's error has another cause.
 func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) || rpc.Code != codeInputRequiredURL {
@@ -210,8 +210,8 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 	return nil, last.unopenedError("its users did not finish in time")
 }
 
-// openPages asks the person to open pages, one after another. For each page, waits has a channel that is closed when
-// the server reports that the person has finished with the page.
+// openPages asks the person to open web pages, one after another. The result waits holds a channel for each page,
+// which is closed when the server reports that the person has finished with that page.
 func (s *serverSession) openPages(
 	ctx context.Context, x *pendingCall, pages []json.RawMessage,
 ) (last loginPage, waits []<-chan struct{}, _ error) {

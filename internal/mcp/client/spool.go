@@ -55,8 +55,8 @@ func newSpool(o SpoolOptions) *spoolDir {
 	return &spoolDir{SpoolOptions: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
-// noteChange wakes those who wait for space on disk, and adds more to the number of messages that are completely
-// stored.
+// noteChange wakes the goroutines that wait for space on disk. It also changes the number of completely stored
+// messages by more.
 func (s *spoolDir) noteChange(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (m *spooledMessage) reserveRoom(n int64) bool {
 	return true
 }
 
-// awaitRoom waits until there is space on disk for n more bytes. It returns without space if ctx ends, if no
+// awaitRoom waits until there is space on disk for n more bytes, and reserves it. It gives up if ctx ends, if no
 // completely stored message is left that could free its space, or if the message can never fit.
 func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
 	for m.full == nil && m.size+n <= m.spool.Bytes {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// terminateGrace is how long a server's process may take to end. After a third of it from the end of the server's
-	// input, the process is asked to terminate, and after the rest it is killed.
+	// terminateGrace is how long a server's process may take to end after its input was closed. After a third of that
+	// time the process is asked to terminate, and at the end of that time it is killed.
 	terminateGrace = time.Second
 	// exitPatience is how long to wait for the exit of a server that closed its output, so that its exit status can
 	// be reported. After the exit, the last output of the server is read for at most the same time.

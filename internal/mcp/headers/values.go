@@ -115,8 +115,8 @@ func isEncoded(s string) bool {
 	return len(s) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix)
 }
 
-// DecodeValue returns the string in a header value. It accepts values that are encoded without need. It returns an
-// error for all other values that EncodeValue cannot return.
+// DecodeValue returns the string in a header value. It accepts base64 even for a string that EncodeValue would not
+// have encoded. It returns an error for any other value that EncodeValue cannot return.
 func DecodeValue(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])

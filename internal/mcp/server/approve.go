@@ -169,7 +169,8 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// idSeparator separates the ids of equal questions that one form shows together. The ids are the form's name.
+// idSeparator separates ids in the name of a form. If a form shows several equal questions together, its name
+// consists of the ids of these questions.
 const idSeparator = "+"
 
 // nameOf returns the name of a form, under which the client sends the person's answer back. It contains the ids of
@@ -201,7 +202,7 @@ func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq
 	}
 }
 
-// denied is the form value for a denied approval.
+// denied is the value that a completed form contains if the person has denied the approval.
 const denied = "no"
 
 // approvalForm returns the form that asks a person to decide a waiting approval.

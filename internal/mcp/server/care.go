@@ -16,7 +16,7 @@ type careArguments struct {
 	FilesystemScope string          `json:"filesystem_scope"`
 }
 
-// applyTo copies the arguments into a request.
+// applyTo copies the arguments into the request for an execution. It returns an error if the memory limit is invalid.
 func (c careArguments) applyTo(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.AllowNetwork, r.FilesystemScope = c.ForceApproval, c.AllowNetwork, c.FilesystemScope
 	if len(c.MemoryLimit) == 0 || string(c.MemoryLimit) == "null" {

@@ -2,8 +2,8 @@ package server
 
 import "context"
 
-// requestValues holds what the middleware of a request passes to the function that serves its tool. It is stored in
-// the context, because the SDK passes nothing else from one to the other.
+// requestValues holds what the middleware of a request passes to the function that handles the called tool. It is
+// stored in the context, because the SDK passes nothing else from the middleware to that function.
 type requestValues struct {
 	round *requestState // that the client has sent back with the request, or nil
 	exact *exactResult  // takes the result of an exposed server, or nil
@@ -20,16 +20,16 @@ func withRequestValues(ctx context.Context, v requestValues) context.Context {
 	return context.WithValue(ctx, requestKey{}, v)
 }
 
-// withRound returns a context with s: the state that the client sends back when it repeats a request with the
-// person's answers. roundOf returns it.
+// withRound stores s in a context and returns the new context. s is the state that the client has sent back with the
+// person's answers when it repeated its request. roundOf reads it from the context.
 func withRound(ctx context.Context, s requestState) context.Context {
 	v := requestValuesOf(ctx)
 	v.round = &s
 	return withRequestValues(ctx, v)
 }
 
-// withExactResult returns a context for a request to an exposed server. The server's result will be stored in the
-// variable to.
+// withExactResult returns a context for a request to an exposed server. The function that makes the request finds the
+// pointer to in this context, and stores the server's result there.
 func withExactResult(ctx context.Context, to *exactResult) context.Context {
 	v := requestValuesOf(ctx)
 	v.exact = to

@@ -21,7 +21,7 @@ import (
 type PassthroughEngine interface {
 	// ExposedServers returns the names of the exposed servers, sorted.
 	ExposedServers() []string
-	// WaitForExposed waits until the exposed servers have listed their features, at most for the time patience.
+	// WaitForExposed waits until the exposed servers have listed their features, but no longer than patience.
 	WaitForExposed(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.

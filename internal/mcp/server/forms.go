@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the forms that one client shows at the same time. Questions of servers may take only some of the places,
-// so that a server cannot keep a person from seeing an approval.
+// Bounds on the forms that one client shows at the same time. Only some of these forms may be questions of upstream
+// servers, so that a server cannot keep a person from seeing an approval by asking many questions.
 const (
 	maxOpenForms   = 4
 	maxServerForms = 2 // of these, for questions of servers
@@ -36,7 +36,7 @@ type openForms struct {
 	clients map[*mcp.ServerSession]*clientForms
 }
 
-// clientForms has the forms of one client.
+// clientForms records the forms of one client: how many are shown, and which are waiting to be shown.
 type clientForms struct {
 	approvals, servers int         // that are open
 	waiting            []*formTurn // the most dangerous first, then the oldest

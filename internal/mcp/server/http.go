@@ -50,8 +50,8 @@ func (s *Server) NewHTTPHandlers() *HTTPHandlers {
 	}
 }
 
-// liftTasks returns a handler that moves the request for a task in each request body to where the SDK keeps it, with
-// liftTask, and then calls h.
+// liftTasks returns a handler that changes each request body with liftTask and then calls h. liftTask moves a
+// client's request for a task into _meta, because the SDK drops it elsewhere.
 func liftTasks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {

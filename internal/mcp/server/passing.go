@@ -37,7 +37,8 @@ type ListedItem struct {
 	Item   json.RawMessage
 }
 
-// exposedItem represents an item of an exposed server, with the name that clients see.
+// exposedItem represents a resource, resource template or prompt of an exposed server, an upstream server that
+// clients see directly. name is the name that clients see.
 type exposedItem struct {
 	server, own, name string
 	item              json.RawMessage

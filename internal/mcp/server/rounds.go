@@ -103,7 +103,8 @@ func roundOf(ctx context.Context) (s requestState, ok bool) {
 	return *round, true
 }
 
-// openState decodes a state. ok is false if its signature is wrong.
+// openState verifies and decodes the signed text of a state. ok is false if the signature is wrong or the text is
+// malformed.
 func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	body, mac, _ := strings.Cut(state, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)
@@ -117,7 +118,8 @@ func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	return s, json.Unmarshal(text, &s) == nil
 }
 
-// spendNonce marks a state as used, and reports whether this was its first use.
+// spendNonce marks a state as used by recording its nonce, a number that no other state has. It reports whether this
+// was the first use of the state.
 func (r *RequestStates) spendNonce(s requestState, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

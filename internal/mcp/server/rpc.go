@@ -151,8 +151,8 @@ type MessageContent struct {
 	Modern   bool // a message says its version, as since 2026-07-28
 }
 
-// ExamineMessage parses a message or a batch for routing. A text that it refuses is not a valid message for any later
-// reader either.
+// ExamineMessage parses a message or a batch, to find out how to route it. If it refuses a text, every later reader
+// would refuse the text, too.
 func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {

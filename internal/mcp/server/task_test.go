@@ -17,8 +17,8 @@ import (
 
 //lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
 
-// lender is a client that offers its model to the server (MCP sampling). At each request, the model answers with the
-// next one of programs.
+// lender is a client that offers its model to the server (MCP sampling). The model answers the first request with the
+// first of programs, the second request with the second, and so on.
 type lender struct {
 	programs []string
 	decision string // of its person; "" declines

@@ -245,9 +245,9 @@ func supportsTasks(definition json.RawMessage) bool {
 	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
 }
 
-// answerCall answers a call with a task if the call must become one. Before protocol version 2026-07-28 the client
-// requests a task, since then the server decides. is reports whether answerCall has answered the call; if not, the
-// call must be handled without a task.
+// answerCall answers a call with a task if the call must become one. In protocol version 2025-11-25 the client
+// requests a task; in later versions the server decides. The result is reports whether answerCall has answered the
+// call. If it has not, the call must be handled without a task.
 func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)

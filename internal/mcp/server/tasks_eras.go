@@ -138,7 +138,8 @@ func dangersOf(requests mcp.InputRequestMap, waiting []core.Approval) map[string
 	return dangers
 }
 
-// byDanger returns the names of the requests in dangers, the most dangerous request first.
+// byDanger returns the keys of dangers, which are the names of requests to a client. The most dangerous request comes
+// first.
 func byDanger(dangers map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(dangers), func(a, b string) int {
 		return cmp.Or(dangers[b]-dangers[a], strings.Compare(a, b))

@@ -134,8 +134,8 @@ func (c *Client) fetchResourceMetadata(ctx context.Context, asked authChallenge)
 	return resourceMetadata{}, &missingMetadata{"the resource"}
 }
 
-// wellKnown returns the well-known addresses of the document name, which describes address: first the one for the
-// path of address, then the one for its origin.
+// wellKnown returns the well-known URLs at which metadata about an address may be found: first the one with the path
+// of the address, then the one for its origin. name is the part of these URLs after /.well-known/.
 func wellKnown(address, name string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -161,8 +161,8 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. It calls the
-// function is with the issuer that the metadata names, and refuses the metadata if is returns false.
+// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. It passes the
+// issuer that the metadata names to the function is. If that returns false, the metadata is refused.
 func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func(string) bool) (serverMetadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m serverMetadata

@@ -135,7 +135,8 @@ func (c *Client) loginNeededError(why string) *core.Error {
 	return e
 }
 
-// loginCommand returns the command that logs in, with a flag unless flag is "".
+// loginCommand returns the command with which the user logs in at the server. If flag is not empty, the command
+// contains it.
 func (c *Client) loginCommand(flag string) string {
 	words := []string{"retort auth login"}
 	if flag != "" {

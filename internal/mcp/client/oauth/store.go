@@ -62,8 +62,8 @@ type tokenEndpoints struct {
 	Revoke string `json:"revoke,omitempty"`
 }
 
-// filePath returns the path of a file, whose name is a hash of parts. So everything that differs in one of the parts
-// has a file of its own, such as another address of the same server.
+// filePath returns the path of a file. The file's name is a hash of parts, such as the name and the address of a
+// server, so that another address of the same server has another file.
 func (s *LoginStore) filePath(kind string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

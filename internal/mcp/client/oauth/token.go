@@ -141,7 +141,7 @@ func (c *Client) hasUnstored() bool {
 	return c.unkept != nil
 }
 
-// storeUnstored writes a renewed token to disk that could not be written when it was received.
+// storeUnstored writes a renewed token to disk if writing it failed when the token was received.
 func (c *Client) storeUnstored() error {
 	c.mu.Lock()
 	t := c.unkept

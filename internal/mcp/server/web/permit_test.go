@@ -32,8 +32,8 @@ func (a *revocable) Authenticate(_ context.Context, bearer string) (web.BearerPr
 
 func (*revocable) Challenge(*http.Request) string { return "Bearer" }
 
-// many is a program that makes a directory every few milliseconds. It has so many steps that it still runs when its
-// token is revoked.
+// The test program: many makes a directory every few milliseconds, in as many steps as the constant steps says. These
+// are so many that the program still runs when its token is revoked.
 const (
 	steps = 1500
 	many  = `for (let i = 0; i < 1500; i++) { await files.createDirectory({path: '/srv/nordlys/a' + i}); await new Promise(r => setTimeout(r, 5)); } return 'made'`

@@ -58,7 +58,8 @@ func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
 	return t, nil
 }
 
-// enterRequests adds n, which may be negative, to the number of requests that are being answered.
+// enterRequests changes the number of the principal's requests in progress by n: a positive n when requests begin, a
+// negative n when they have ended. It also records the time as the last use.
 func (t *principalTenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +123,7 @@ func (t *principalTenant) dropSession(id string) {
 	t.http.EndSession(id)
 }
 
-// openSession adds a new session, or a stream that is itself a session, as in use.
+// openSession adds a new session and marks it as in use. The session can also be an event stream.
 func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,8 +134,8 @@ func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.sessions[id].busy++
 }
 
-// touchSession marks a session as in use and stores the newest token of c in it, which permits the work in the
-// session from then on. It returns false if the session does not exist or is ending.
+// touchSession marks a session as in use, and stores the newest token of c in the session. From then on, the work in
+// the session is permitted by this token. touchSession returns false if the session does not exist or is ending.
 func (t *principalTenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -411,7 +411,8 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, tool string) bo
 	return false
 }
 
-// mcp serves an MCP server with three tools, of protocol version 2025-11-25.
+// mcp answers requests to the MCP endpoint: it checks their token and then acts as an MCP server of protocol version
+// 2025-11-25 that has three tools.
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
