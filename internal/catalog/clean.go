@@ -50,8 +50,8 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether cleanDefinition need not check a member itself: other code reads and cleans the
-// member, or the member is "icons", which contains no text for models.
+// readElsewhere reports whether cleanDefinition need not check a member of a definition. That is the case if other
+// code reads and cleans the member, or if the member is "icons", which contains no text for models.
 func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
@@ -192,7 +192,8 @@ func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	return n.raw
 }
 
-// inPatterns lists the rules that are skipped in a regular expression, such as the pattern of a schema.
+// inPatterns lists the rules that are not applied to regular expressions, which occur as the "pattern" of a schema.
+// Brackets, for example, would look like links.
 var inPatterns = []string{"link", "encoded", "homoglyph"}
 
 // splitName splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.

@@ -55,7 +55,8 @@ func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFindi
 	return sanitize.TextFinding{}, "", false
 }
 
-// shortenPart returns the beginning and the end of a long text as two paragraphs.
+// shortenPart returns a long text without its middle: the beginning and the end, as two paragraphs. It returns a
+// short text whole.
 func shortenPart(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= 2*maxPart {

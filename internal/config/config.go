@@ -256,8 +256,8 @@ func (c *Config) ApplyClientRules() {
 	}
 }
 
-// namedServers returns the nodes of all server names that the settings have as keys, for all principals and for
-// single ones.
+// namedServers returns the nodes of all keys in the settings that are server names: in the general settings and in
+// those of single principals.
 func namedServers(settings *valueNode) []*valueNode {
 	var keys []*valueNode
 	add := func(n *valueNode) {

@@ -149,8 +149,8 @@ func pieceOfJSON(src []byte) int {
 	return -1
 }
 
-// jsonNode converts a parsed JSON value to a node with its position in the file. at is the position that was reached
-// in the text; jsonNode moves it forward over the value.
+// jsonNode converts a parsed JSON value to a node with its position in the file. at is a position before the value;
+// jsonNode moves it to a position in the value.
 func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	at.moveTo(v.StartOffset)
 	n := &valueNode{line: at.line, column: at.column}
@@ -179,8 +179,8 @@ func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	return n
 }
 
-// expectedJSON explains messages of the JSON parser hujson: it maps the end of a message to a text that says what was
-// expected.
+// expectedJSON maps the end of an error message of the JSON parser hujson to a text for people, which says what was
+// expected there.
 var expectedJSON = map[string]string{
 	"at start of value":                         "expected a value, found ",
 	"at start of object name":                   "expected a key in double quotes or }, found ",

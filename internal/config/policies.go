@@ -89,8 +89,8 @@ func (p *policyBlocks) readLevels(r *nodeReader, n *valueNode) {
 	})
 }
 
-// withoutStar returns the rules without the "*" in DenyCommands, which denies all commands. In its place, the list of
-// allowed commands becomes empty, unless it allows commands by name.
+// withoutStar returns the rules without the "*" in DenyCommands, which denies all commands. The same effect is
+// achieved by an empty list of allowed commands, unless the rules allow commands by name.
 func (l LevelRules) withoutStar() LevelRules {
 	if !slices.Contains(l.DenyCommands, "*") {
 		return l
@@ -102,7 +102,7 @@ func (l LevelRules) withoutStar() LevelRules {
 	return l
 }
 
-// readMergedObjects reads an object, or a list of objects that each have some of its keys.
+// readMergedObjects reads the keys of an object. They may also be spread over a list of objects.
 func readMergedObjects(fields ...fieldReader) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {
@@ -129,7 +129,7 @@ type levelReader struct {
 	rules    LevelRules
 }
 
-// addNote adds a note that says which part of the value being read is ignored, and why.
+// addNote adds a note about the value that is being read: which part of it is ignored, and why.
 func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }

@@ -42,7 +42,8 @@ func includePrefix(n int) int {
 	return n
 }
 
-// lineStarts reports whether a text ends at the start of a line, apart from blanks and ">".
+// lineStarts reports whether the last line of a text is empty except for blanks and ">", so that what follows the
+// text starts a line.
 func lineStarts(text string) bool {
 	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
 }

@@ -60,8 +60,8 @@ func (s *TextScanner) addPattern(family int, text string) {
 	s.patterns = append(s.patterns, p)
 }
 
-// internWord gives a word of a pattern a number, or reuses the number that it has, and adds it to the step st, which
-// is a set of words. It returns the number of the word, or 0 for a stem such as ignor*.
+// internWord adds a word of a pattern to the step st, which is a set of words, and returns the number that stands for
+// the word. A word that other patterns use has the same number there. For a stem such as ignor* it returns 0.
 func (s *TextScanner) internWord(st *patternStep, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
 		i := slices.IndexFunc(s.stems, func(x wordStem) bool { return x.text == begins })

@@ -288,7 +288,7 @@ func removeFindings(text string, found []TextFinding) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// widestFindings returns the findings that are not contained in another one.
+// widestFindings drops the findings that are contained in another finding, and returns the others in order.
 func widestFindings(found []TextFinding) (list []TextFinding) {
 	whole := slices.Clone(found)
 	slices.SortStableFunc(whole, func(a, b TextFinding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, findingRank(b)-findingRank(a)) })

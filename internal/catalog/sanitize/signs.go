@@ -224,7 +224,7 @@ func addressesReader(line string) bool {
 	})
 }
 
-// sentenceStarts reports whether a new sentence may begin after text.
+// sentenceStarts reports whether a text ends like a sentence, so that a new sentence may start after it.
 func sentenceStarts(text string) bool {
 	text = strings.TrimRight(text, " *_>\"'")
 	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0

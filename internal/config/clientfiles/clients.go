@@ -43,7 +43,8 @@ func (c *Client) isTurnedOff(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// filePlace describes where a client stores servers. If several of its files exist, only the first one counts.
+// filePlace describes a place where a client stores servers: the paths of the possible files, and the key path to the
+// servers in a file. If several of the files exist, only the first one counts.
 type filePlace struct {
 	scope FileScope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
@@ -176,9 +177,9 @@ func pathExists(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// serversKeyPath returns the key path to the servers of a place in a file. A user's file may have servers for each
-// project folder. For such a place, the path belongs to Dir or else to the nearest folder above Dir that has servers;
-// it is nil if there is none.
+// serversKeyPath returns the key path to the servers in a file at the place p. A user's file may have servers for
+// each project folder. Then the path is that of the servers for Dir or, if there are none, for the nearest folder
+// above Dir that has servers. It is nil if there is no such folder.
 func (e Environment) serversKeyPath(c *Client, p filePlace, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

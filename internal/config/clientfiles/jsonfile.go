@@ -354,8 +354,8 @@ func (l *jsonLayout) removeMembers(o *hujson.Object, out []string) int {
 	return place
 }
 
-// joinExtras concatenates two pieces of white space and comments. It adds a line break if the first one ends in a line
-// comment.
+// joinExtras concatenates two pieces of white space and comments. It adds a line break between them if the first
+// piece ends in a line comment, which would otherwise continue in the second piece.
 func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	between := ""
 	if endsInLineComment(first) && !bytes.HasPrefix(bytes.TrimLeft(then, " \t\r"), []byte("\n")) {
@@ -440,7 +440,8 @@ func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// memberText returns the value of a member in the form in which to write it to this file.
+// memberText returns the text of a member's value as it is to be written to this file: unchanged if the text is
+// known, otherwise in the layout of the file.
 func (l *jsonLayout) memberText(m objectMember) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil

@@ -140,8 +140,8 @@ func (t *placeholderTranslator) translateInner(s string) string {
 	return ""
 }
 
-// keepUnknown returns a placeholder that only the client can replace. It is kept, so that the server has an error that
-// names it.
+// keepUnknown returns unchanged a placeholder that only the client can replace. Starting the server then fails with
+// an error that names the placeholder.
 func (t *placeholderTranslator) keepUnknown(s string) string {
 	t.addNote("${%s} has a meaning only for the client: replace it, otherwise this server cannot start", s)
 	return "${" + s + "}"

@@ -61,7 +61,7 @@ func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 // maxAsks bounds how many requests of a server wait for a person at the same time.
 const maxAsks = 8
 
-// errUnanswered returns the JSON-RPC error for a server request that cannot be answered.
+// errUnanswered returns the JSON-RPC error with which the client refuses a server's request that it cannot answer.
 func errUnanswered(code int64, message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message}
 }

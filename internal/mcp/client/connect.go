@@ -33,8 +33,8 @@ const (
 	maxAttempts = 5
 )
 
-// protocolEra describes how to talk to a server. If protocol is empty, it must be found out: by server/discover
-// first, then by initialize.
+// protocolEra holds a transport and a protocol version with which a connection to a server is tried. If protocol is
+// empty, the version must be found out: by server/discover first, then by initialize.
 type protocolEra struct {
 	transport string
 	protocol  string
@@ -74,8 +74,8 @@ type connector struct {
 
 func (c *connector) newAccount() memoryAccount { return memoryAccount{c.opts.Memory, c.spec.Name} }
 
-// connectServer establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras
-// that the refusal suggests. The successful era is stored in the session.
+// connectServer establishes a session. It first tries the transport and protocol version in e. If the server refuses
+// these, it tries others that the refusal suggests. The session stores what was successful.
 func (c *connector) connectServer(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {
@@ -94,7 +94,8 @@ func (c *connector) connectServer(ctx context.Context, e protocolEra) (*serverSe
 	return nil, first
 }
 
-// tryEra tries to connect with one protocol era. If it fails, it may return another era to try.
+// tryEra tries to connect with the transport and the protocol version of one protocolEra. If it fails, it may return
+// another protocolEra to try.
 func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, *protocolEra, *core.Error) {
 	w, pid, err := c.openWire(ctx, e)
 	if err != nil {

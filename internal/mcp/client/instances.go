@@ -132,8 +132,9 @@ func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done fu
 	}
 }
 
-// enterInstance returns the instance of owner. If there is no room for a new instance, it returns a channel to wait
-// on before the caller tries again. evicted remembers, between attempts, that an instance was closed to make room.
+// enterInstance returns the instance of owner. If there is no room for a new instance, it returns a channel, on which
+// the caller must wait before it calls enterInstance again with the same variable evicted. This variable records that
+// an instance was already closed to make room.
 func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledInstance, <-chan struct{}, *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -365,9 +365,9 @@ func (l *serverLink) solePendingID() jsonrpc.ID {
 	return id
 }
 
-// failLost fails a call whose answer could not be read: the call with this id or, if the id is unknown, the only
-// pending call. If the id is unknown and there is not exactly one pending call, it takes the link down, because some
-// caller waits for an answer that will never come.
+// failLost fails a call whose answer could not be read. This is the call with the given id. If the id is unknown, it
+// is the only pending call. If there are several or none, failLost takes the link down, because otherwise a caller
+// could wait for an answer that never comes.
 func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()

@@ -38,8 +38,8 @@ func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify 
 	}
 }
 
-// pinOf returns the pin (definition hash) of a tool, or "" if the tool is not listed. current reports whether the
-// listing began at or after since.
+// pinOf returns the pin (definition hash) of a tool, or "" if the tool is not listed. current is true if the stored
+// listing began at the time since or later.
 func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ const (
 	methodTemplates = "resources/templates/list"
 )
 
-// resourceMark is a member that marks the definitions of the resource tools that this package adds to a server's
-// tools.
+// resourceMark is the _meta member in the definitions of the resource tools that this package adds to a server's
+// tools. It distinguishes them from the server's own tools.
 const resourceMark = `"_meta":{"retort":"resources"}`
 
 var resourceTools = map[string]json.RawMessage{

@@ -134,7 +134,7 @@ func (m *spooledMessage) Write(p []byte) (int, error) {
 	return m.file.Write(p)
 }
 
-// reserveRoom reserves space on disk for n more bytes. It returns false if there is not enough.
+// reserveRoom reserves space on disk for n more bytes of the message. It returns false if there is not enough space.
 func (m *spooledMessage) reserveRoom(n int64) bool {
 	more := m.size + n - m.kept
 	if more <= 0 {
@@ -305,8 +305,8 @@ func (m *spooledMessage) brokenOff(cause *core.Error) *core.Error {
 }
 
 // handleSpooled handles a message that was stored on disk because of its size. If the message answers no call and is
-// small enough for memory, handleSpooled returns its content as again. The caller must handle this content like any
-// other message and then release held.
+// small enough for memory, handleSpooled loads it and returns its content as again. Then the caller must handle this
+// content like any other message, and afterwards release held, the memory that was reserved for it.
 func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte, held core.HeldMemory) {
 	id := m.messageID()
 	switch {

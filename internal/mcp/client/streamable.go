@@ -303,8 +303,9 @@ func bodyParts(body io.Reader) func() ([]byte, error) {
 }
 
 // takeLarge handles a message that was stored on disk because of its size. If the message is small enough for memory,
-// its content is returned as again; the caller must handle it like any other message and then release held. err is
-// the reason why the call has no answer.
+// takeLarge loads it and returns its content as again. Then the caller must handle this content like any other
+// message, and afterwards release held, the memory that was reserved for it. err is the reason why the call has no
+// answer.
 func (h *streamableWire) takeLarge(
 	ctx context.Context, m outgoingMessage, large *spooledMessage,
 ) (again []byte, held core.HeldMemory, err *core.Error) {

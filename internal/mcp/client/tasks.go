@@ -261,7 +261,8 @@ func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serve
 	return 1, nil
 }
 
-// siblingCall returns a pendingCall for a request about the same task as x, made for the same client.
+// siblingCall returns a new pendingCall, for a further request about the task that the call x has started. It is made
+// for the same client as x.
 func (s *serverSession) siblingCall(ctx context.Context, x *pendingCall) *pendingCall {
 	return &pendingCall{ctx: ctx, peer: x.peer}
 }
@@ -287,7 +288,7 @@ func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) 
 	return t, nil
 }
 
-// orCancel calls wait, which waits for the result of a task. If wait fails, for example because the caller gives up,
+// orCancel waits for the result of a task by calling wait. If wait fails, for example because the caller gives up,
 // orCancel cancels the task at the server.
 func (s *serverSession) orCancel(x *pendingCall, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
 	result, err := wait()

@@ -24,7 +24,8 @@ const (
 	// gatherPause bounds how long the handler of a request waits for further questions, so that questions that
 	// upstream servers ask at about the same time are sent to the client together.
 	gatherPause = 20 * time.Millisecond
-	// maxParked bounds the requests that continue in the background while their clients ask a person.
+	// maxParked bounds how many conversations may be parked at the same time. A conversation is parked while its
+	// client asks a person the questions that it got as a result; the original request continues in the background.
 	maxParked = 256
 )
 
@@ -266,7 +267,8 @@ func (c *conversation) gatherQuestions(t *requestTurn) bool {
 	return len(c.questions) > 0
 }
 
-// parkConversation starts a timer that ends the conversation unless the client continues it.
+// parkConversation marks the conversation as waiting for its client, and starts a timer. If the client does not call
+// again within askPatience, the timer calls end, which ends the conversation.
 func (c *conversation) parkConversation(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +313,8 @@ func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, appr
 	return &exactResult{raw: raw}, nil
 }
 
-// followRequest makes req the request through which the client is reached, until stop is called.
+// followRequest records that the client is now reached through the request req, until stop is called. The timer that
+// would end a waiting conversation is stopped.
 func (c *conversation) followRequest(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
 	told, stop := progressPeer(ctx, req)
 	c.mu.Lock()

@@ -84,7 +84,7 @@ func (b *bench) mustLogin(c *oauth.Client) {
 	}
 }
 
-// pool returns a pool with the server of the test, at which it uses the login that c manages.
+// pool returns a pool that contains the server of the test. The pool calls this server with the login that c manages.
 func (b *bench) pool(c *oauth.Client) *client.Pool {
 	p := client.New([]client.ServerSpec{{Name: "s", URL: b.URL, Auth: c}}, client.Options{ClientVersion: "test"})
 	b.t.Cleanup(func() { _ = p.Close() })

@@ -104,8 +104,9 @@ func (c *Client) changeToken(ctx context.Context, f func(*storedToken) *storedTo
 	return c.storeToken(f(&changed))
 }
 
-// freshToken returns a token that can be sent and is not the refused one. It renews the token if necessary, and returns
-// nil without a login. If several callers or processes need a new token at once, only one of them renews it.
+// freshToken returns a token that can be sent, or nil without a login. If the stored token is about to expire, or
+// equals refused, a token that the server has refused, it is renewed. If several callers or processes need a new
+// token at once, only one of them renews it.
 func (c *Client) freshToken(ctx context.Context, refused string) (*storedToken, error) {
 	good := func(t *storedToken) bool { return t == nil || t.Access != refused && t.isFresh(time.Now()) }
 	t, err := c.readToken()

@@ -118,8 +118,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// gatedEngine bounds the number of programs that run at the same time. A program that waits for an approval gives up
-// its place meanwhile.
+// gatedEngine wraps an Engine and bounds the number of programs that run at the same time. While a program waits for
+// an approval, another one may run in its place.
 type gatedEngine struct {
 	Engine
 	slots chan struct{}
