@@ -344,7 +344,7 @@ func stringContents(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// cleanTexts returns n with f applied to its texts. Members with suspicious names are left out.
+// cleanTexts returns n with each text in it replaced by the result of f. It leaves out members with suspicious names.
 func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -366,8 +366,8 @@ func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte
 	return n.raw
 }
 
-// rewriteItems returns n encoded again with each item replaced by item(i). A nil value drops the item. If nothing
-// changes, it returns the same bytes.
+// rewriteItems encodes n again. In place of item number i it writes the result of item(i), and leaves the item out if
+// that is nil. If no item changes, it returns the same bytes.
 func (n jsonNode) rewriteItems(item func(i int) []byte) []byte {
 	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
@@ -471,8 +471,8 @@ func (c *definitionCleaner) cleanListedItem(d jsonNode, key string) []byte {
 	return d.withValues(values)
 }
 
-// cleanDetail returns a member of a listed item with its text cleaned, or nil if members of this kind are not
-// checked.
+// cleanDetail returns a member of a listed resource or prompt with its text cleaned. It returns nil for a member that
+// is not checked.
 func (c *definitionCleaner) cleanDetail(name, key string, item jsonNode) []byte {
 	switch name {
 	case key:

@@ -25,8 +25,8 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
-	// enoughAnswers is the number of examined answers of one tool after which only one in observeEvery further
-	// answers is examined.
+	// enoughAnswers is how many answers of a tool are all examined. Of its later answers, only one in observeEvery is
+	// examined.
 	enoughAnswers = 100
 	observeEvery  = 8
 
@@ -166,8 +166,9 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	}
 }
 
-// publishShape makes an inferred type visible in the toolset. If the same type is visible already, its number of
-// answers is updated only while it is small or after it has grown by a quarter. The caller must hold mu.
+// publishShape makes a learned answer type visible in the toolset. If the same type is visible already, its number of
+// observed answers is updated while that is small, and later only each time that it has grown by a quarter. The
+// caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
@@ -246,7 +247,8 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	}
 }
 
-// learnedFor returns the learned types of a tool that the toolset shows, or nil. The caller must hold mu.
+// learnedFor returns the learned answer type of a tool as the toolset shows it, or nil if none is shown. The caller
+// must hold mu.
 func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told
@@ -286,8 +288,8 @@ func (c *Catalog) adoptLearned() {
 	c.invalidateToolset()
 }
 
-// markedCopies returns the tools with their currently learned types. It copies only tools whose types have changed.
-// The caller must hold mu.
+// markedCopies returns the tools, marked with their currently learned types. It copies a tool only if its type has
+// changed. The caller must hold mu.
 func (l *shapeLearner) markedCopies(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {

@@ -13,7 +13,7 @@ const (
 	IsolationSession   Isolation = "session"
 )
 
-// Never is the duration that stands for the word "never" in settings.
+// Never is the time that means "never". Settings are read so that the word never becomes this value.
 const Never time.Duration = -1
 
 // ServerInstances configures who shares a server, how many instances of it run, and for how long.

@@ -76,7 +76,8 @@ func isCode(key string) bool {
 	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")
 }
 
-// isJumble reports whether a key consists of random letters: parts that are too long for words, or many short ones.
+// isJumble reports whether a key looks like random letters: it has a part that is too long for a word, or many parts
+// that are mostly single letters.
 func isJumble(key string) bool {
 	const longest, least, many = 24, 2, 4
 	parts, letters, part := 0, 0, 0

@@ -91,8 +91,8 @@ func joinFields(a, b *AnswerShape) []shapeField {
 	return out
 }
 
-// nextOf compares the first fields of two lists that are sorted by name. It returns -1 if the first list has the
-// smaller name or the second list is empty, 1 in the opposite case, and 0 if the names are equal.
+// nextOf decides which of two lists, both sorted by name, has the next field. It returns -1 if that is the first
+// list, 1 if it is the second, and 0 if both begin with the same name. A list with fields comes before an empty list.
 func nextOf(a, b []shapeField) int {
 	switch {
 	case len(b) == 0:
@@ -103,7 +103,7 @@ func nextOf(a, b []shapeField) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// orAbsent returns the field as an optional one, because some objects do not have it.
+// orAbsent returns the field as an optional one if other, a type that lacks the field, covers any objects.
 func (f shapeField) orAbsent(other *AnswerShape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f
@@ -165,7 +165,7 @@ func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	return kept
 }
 
-// countTypes counts the types in a shape. It stops counting when the count exceeds the number most.
+// countTypes counts the types in a shape, but only until there are more than most.
 func (s *AnswerShape) countTypes(most int) int {
 	if s == nil || most < 0 {
 		return 0

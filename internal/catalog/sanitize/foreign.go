@@ -2,8 +2,8 @@ package sanitize
 
 import "strings"
 
-// orders has, for each language that the patterns do not cover, three lists of words. A sentence with a word of each
-// list orders the reader to ignore its instructions.
+// orders has three lists of words for each language that the patterns do not cover. A sentence with at least one word
+// of each list orders the reader to ignore its instructions.
 var orders = []struct{ verbs, which, what []string }{
 	{
 		[]string{"忽略", "无视", "無視", "忘记", "忘記", "忘掉", "忽視", "忽视"},

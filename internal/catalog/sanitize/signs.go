@@ -176,8 +176,9 @@ var (
 	}
 )
 
-// maskedSecret begins the mark that the engine itself puts in the place of a known secret: "[SECRET github TOKEN]". So this
-// mark, unlike "[SYSTEM]" and the like, is suspicious only if the text after it addresses the model.
+// maskedSecret is the beginning of a mark that the engine itself writes in place of a secret: "[SECRET github
+// TOKEN]". Unlike other words in brackets, such as "[SYSTEM]", this mark is suspicious only if the text after it
+// addresses the model.
 const maskedSecret = "SECRET "
 
 // badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It

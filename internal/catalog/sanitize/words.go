@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// wordToken is one word of a sentence, with the numbers that stand for the word and its stem in the patterns of the
-// rules.
+// wordToken is one word of a sentence. It has two numbers, by which the patterns of the rules refer to the word and
+// to its stem.
 type wordToken struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
 	stem       int // the number of the stem that it begins with, 0 if none
 }
 
-// Words that stand for parts of a text that are not words, such as URLs.
+// Placeholders with which a pattern refers to a URL or an e-mail address instead of a word.
 const (
 	wordURL   = "<url>"
 	wordEmail = "<email>"

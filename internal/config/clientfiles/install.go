@@ -163,8 +163,8 @@ func (in *installation) hasRetort() (bool, error) {
 	return slices.ContainsFunc(members, in.client.isOurs), nil
 }
 
-// isOurs reports whether m is an entry that install writes. A user's own entry may also start Retort, with other
-// settings, and does not count.
+// isOurs reports whether m is an entry for Retort that install has written. An entry that the user has written and
+// that starts Retort with other settings does not count.
 func (c *Client) isOurs(m objectMember) bool {
 	e, wrong := c.readEntry(m.Value, &placeholderTranslator{placeholderDialect: c.placeholderDialect})
 	return m.Name == ourName && wrong == "" && e.startsRetort(m.Name)
@@ -425,8 +425,8 @@ func (s installStep) removedNames() []string {
 	return list
 }
 
-// mergeBack reverts a step of the journal in a client's file that was changed after the step. It keeps the later
-// changes.
+// mergeBack reverts a step of the journal in a client's file that was also changed by others after that step. It
+// keeps these later changes.
 func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	in.result.Restored = "merged"
 	format := in.client.format

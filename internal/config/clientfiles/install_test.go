@@ -348,7 +348,7 @@ func TestTurnedOff(t *testing.T) {
 	}
 }
 
-// careless is a fileFormat whose edits lose all other content of the file.
+// careless is a fileFormat with a fault for tests: its edits lose all other content of the file.
 type careless struct{ jsonFile }
 
 func (careless) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {

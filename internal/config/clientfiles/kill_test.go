@@ -44,7 +44,7 @@ func killed(t *testing.T, dir, what string, changes int) bool {
 	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
 }
 
-// whole runs install or uninstall in a child process without killing it.
+// whole runs install or uninstall in a child process and lets it finish, unlike killed.
 func whole(t *testing.T, dir, what string) {
 	t.Helper()
 	if !killed(t, dir, what, math.MaxInt) {

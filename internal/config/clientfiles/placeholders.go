@@ -147,8 +147,8 @@ func (t *placeholderTranslator) keepUnknown(s string) string {
 	return "${" + s + "}"
 }
 
-// inputReference returns the placeholder of an environment variable. The variable takes the place of a value that VS
-// Code prompts the user for.
+// inputReference returns a placeholder for an environment variable. With it, Retort takes from the environment what
+// VS Code would ask the user for.
 func (t *placeholderTranslator) inputReference(id string) string {
 	name := inputVariable(id)
 	asked := promptInput{ID: id}

@@ -54,7 +54,7 @@ func (e Environment) surveyFile(c *Client, p filePlace, path string) (s Surveyed
 	return s, err != nil || len(list) > 0
 }
 
-// canStart reports whether there is a program of this path or name.
+// canStart reports whether a command, given as a path or as a name in PATH, names an existing program.
 func canStart(command string) bool {
 	if filepath.IsAbs(command) {
 		info, err := os.Stat(command)

@@ -223,7 +223,8 @@ func (l *serverLink) cancelServerRequest(params json.RawMessage) {
 	}
 }
 
-// soleCaller returns one of the pending calls if all of them are made for the same client, otherwise nil.
+// soleCaller returns any one of the pending calls if all of them are made for the same client. Otherwise it returns
+// nil.
 func (l *serverLink) soleCaller() (sole *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,8 @@ func (l *serverLink) awaitedID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	return l.misspelledID(id)
 }
 
-// misspelledID returns the id of a pending call if id is that number written as a string. The caller must hold mu.
+// misspelledID returns the id of a pending call if that id is a number and the argument id is the same number written
+// as a string. The caller must hold mu.
 func (l *serverLink) misspelledID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	text, ok := id.Raw().(string)
 	if !ok {

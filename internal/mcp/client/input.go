@@ -72,8 +72,8 @@ func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	return append(joined, more[1:]...)
 }
 
-// metaOf returns the _meta of a request that is made for a client. done must be called when the request has been
-// answered.
+// metaOf returns the _meta of the request x, which may depend on the client that the request is made for. done must
+// be called when the request has been answered.
 func (s *serverSession) metaOf(x *pendingCall) (meta json.RawMessage, done func()) {
 	meta = s.meta
 	if s.era.protocol >= protocolModern {

@@ -150,7 +150,7 @@ func (s *serverConn) noteUse() {
 	s.called = time.Now()
 }
 
-// awaitRest starts the timer after which an idle session ends. The caller must hold mu.
+// awaitRest starts a timer that calls restIfIdle after the given time. The caller must hold mu.
 func (s *serverConn) awaitRest(after time.Duration) {
 	switch {
 	case s.idle == 0:
@@ -161,7 +161,8 @@ func (s *serverConn) awaitRest(after time.Duration) {
 	}
 }
 
-// restIfIdle ends the session if it had no call for long enough. The next use establishes a new one.
+// restIfIdle ends the session if it has been idle (without a call) for the configured time. The next use of the
+// server establishes a new session.
 func (s *serverConn) restIfIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,8 @@ func answering(n int, events bool) http.HandlerFunc {
 	})
 }
 
-// largeAnswers returns an HTTP server that answers a call with result(arguments), as JSON or as an event stream.
+// largeAnswers returns an HTTP server whose answer to a call is computed by the function result from the call's
+// arguments. The answer has the form of JSON or, if events is set, of an event stream.
 func largeAnswers(events bool, result func(arguments string) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var m struct {

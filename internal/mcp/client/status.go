@@ -20,7 +20,7 @@ const (
 	StateClosed     ServerState = "closed"
 )
 
-// ServerStatus is what is known about a server without contacting it.
+// ServerStatus describes the connection to a server, as far as it is known without contacting the server.
 type ServerStatus struct {
 	Server     string
 	State      ServerState
@@ -44,7 +44,8 @@ type ServerStatus struct {
 	Instances  int // beside the one that all else here is about
 }
 
-// NonProtocolOutput is output of a server on its protocol stream that is not JSON-RPC.
+// NonProtocolOutput describes what a server has written to its protocol stream although it does not belong there:
+// lines that are not JSON-RPC, and messages that answer no call.
 type NonProtocolOutput struct {
 	Lines   int      // skipped lines that are no message
 	Strays  int      // messages that answer no call of ours

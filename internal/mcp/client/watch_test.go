@@ -19,7 +19,8 @@ import (
 	"retort/internal/core"
 )
 
-// newsOf records which resources a pool reports as changed, and to which principals the reporting instances belong.
+// newsOf records the news that a pool reports: which resources have changed, and which principals own the instances
+// that received the notifications.
 type newsOf struct {
 	mu     sync.Mutex
 	uris   []string

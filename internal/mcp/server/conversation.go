@@ -47,7 +47,8 @@ type conversation struct {
 	parked    *time.Timer
 }
 
-// requestTurn is the handling of one request. It continues after the request was answered with questions.
+// requestTurn represents the handling of one request of a client. It continues in the background after the request
+// was answered with questions.
 type requestTurn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
@@ -195,8 +196,8 @@ func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, me
 	return t
 }
 
-// clientPeer returns a peer that always uses the most recent request of the conversation to reach the client. The
-// caller must hold mu.
+// clientPeer returns a peer for reaching the client. At each use, the peer takes the most recent request of the
+// conversation, because earlier requests may have been answered already. The caller must hold mu.
 func (c *conversation) clientPeer() *core.ClientPeer {
 	now := func() *core.ClientPeer {
 		c.mu.Lock()
@@ -386,8 +387,8 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	return nil, refused
 }
 
-// asksOver returns a function that asks the client a server's question, for protocol versions in which servers send
-// requests. It returns nil if there is no session.
+// asksOver returns a function that sends the client a question of an upstream server and returns the answer. It is
+// for protocol versions in which servers send requests over the session. It returns nil if there is no session.
 func (s *Server) asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -606,7 +607,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy returns the request state and the answers that a repeated request contains.
+// broughtBy returns what a repeated request brings: the request state, and the answers to the questions.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

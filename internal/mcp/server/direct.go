@@ -32,8 +32,8 @@ type PassthroughEngine interface {
 	PassThrough(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
 	// SetSubscription subscribes to changes of a resource, or ends the subscription.
 	SetSubscription(ctx context.Context, server, uri string, wanted bool) error
-	// WatchChanges sets the function that is called when a server announces a change. method is the method of the server's
-	// MCP notification.
+	// WatchChanges sets the function that is called when a server announces a change. The function gets the method of
+	// the MCP notification with which the server announced it.
 	WatchChanges(f func(server, method string, params json.RawMessage)) (stop func())
 }
 

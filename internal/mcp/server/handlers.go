@@ -96,7 +96,8 @@ func checkRequired(name, value string) error {
 // Searcher finds and describes the tools of upstream servers.
 type Searcher interface {
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
-	// DescribeIn returns the definitions of tools of a category, or of all categories if it is empty.
+	// DescribeIn returns the definitions of the named tools that belong to a category, or to any category if the
+	// argument is empty.
 	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
 }
 

@@ -36,7 +36,7 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 	// tasksVersion is the only protocol version in which the client decides which calls become tasks.
 	tasksVersion = "2025-11-25"
-	// relatedTask is the _meta key that names the task that a message belongs to.
+	// relatedTask is the key in the _meta of a message whose value names the task that the message belongs to.
 	relatedTask = "io.modelcontextprotocol/related-task"
 	// taskAsked is the _meta key under which liftTask stores a client's request for a task, because the SDK keeps
 	// _meta but no unknown members.
@@ -292,7 +292,7 @@ func timeToLive(asked any) time.Duration {
 	return 0
 }
 
-// refuseTask returns the answer to a call that could not become a task.
+// refuseTask returns the answer to a call that should have become a task but could not.
 func refuseTask(err error) (mcp.Result, error) {
 	return resultOf(map[string]any{"error": core.AsError(err)}, true)
 }
@@ -371,8 +371,8 @@ func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, response
 	}
 }
 
-// asCall converts a request about a task to a tool call with the same session and _meta, because some functions
-// accept only tool calls.
+// asCall returns a tool call with the session and the _meta of a request about a task. It serves to call functions
+// that accept only tool calls.
 func asCall(req mcp.Request) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
