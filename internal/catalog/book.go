@@ -131,8 +131,9 @@ func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
 
-// repinRecords converts the pins (definition hashes) of file format 1 to current ones. A record whose definition was
-// not stored keeps its old pin. If that old pin no longer matches the tool, a person is asked about the tool.
+// repinRecords replaces the pins (definition hashes) in records of file format 1, which covered fewer members, by
+// current ones. A record whose definition was not stored keeps its old pin. If that old pin no longer matches the
+// tool, a person is asked about the tool.
 func repinRecords(records map[string]trustRecord) {
 	for name, r := range records {
 		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {

@@ -107,7 +107,8 @@ func membersInPin() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pinnedBefore returns the names of those members of a definition that its pin (hash) covered in file format 1.
+// pinnedBefore returns the names of those members of a definition that its pin (hash) covered in format 1 of the file
+// with trusted definitions.
 func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
@@ -165,7 +166,7 @@ func (n jsonNode) appendObject(dst []byte) []byte {
 	return closeBracket(dst, '}')
 }
 
-// closeBracket writes the closing bracket of an array or object in place of the last comma.
+// closeBracket ends an array or object: it replaces the comma after the last item by the closing bracket.
 func closeBracket(dst []byte, bracket byte) []byte {
 	if last := len(dst) - 1; dst[last] == ',' {
 		dst = dst[:last]

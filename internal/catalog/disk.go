@@ -138,7 +138,8 @@ func writeFile(path string, data []byte) error {
 	})
 }
 
-// hasContents reports whether the file already contains data.
+// hasContents reports whether the file at a path already has exactly the contents data, so that it need not be
+// written.
 func hasContents(path string, data []byte) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() != int64(len(data)) {

@@ -46,13 +46,14 @@ func (l *loader) configFolder() string {
 	return filepath.Join(l.options.UserConfigDir, "retort")
 }
 
-// settingsFile names a YAML file to read.
+// settingsFile names a YAML file with settings that is to be read, and says whether it is the user's own.
 type settingsFile struct {
 	path string
 	user bool
 }
 
-// isYAML reports whether a file given with --config holds settings rather than servers.
+// isYAML reports whether a file is a YAML file, according to its name. A YAML file given with --config holds
+// settings; other files hold servers.
 func isYAML(file string) bool {
 	ext := strings.ToLower(filepath.Ext(file))
 	return ext == ".yaml" || ext == ".yml"

@@ -38,7 +38,7 @@ type yamlWriter struct{ b strings.Builder }
 
 func (w *yamlWriter) writeLine(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// quoteList returns a list of strings on one line.
+// quoteList returns a list of strings as YAML on one line.
 func quoteList(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {

@@ -17,8 +17,8 @@ func foldTables(s *AnswerShape) *AnswerShape {
 	return f.foldShape(s)
 }
 
-// mostFolded bounds how many types are examined to find tables. The bound is needed because tables within tables are
-// examined repeatedly.
+// mostFolded bounds how many types are examined to find tables (objects whose keys are values). The bound is needed
+// because tables within tables are examined repeatedly.
 const mostFolded = 100_000
 
 type tableFolder struct{ left int }
@@ -90,8 +90,8 @@ func isTable(fields []shapeField) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf returns the inferred type of the objects in a value: of the value itself or of its items. It returns nil if
-// the value contains anything else.
+// rowOf returns the inferred type of the objects that a value consists of: the value itself is an object, or a list
+// of objects. It returns nil if the value can be anything else.
 func rowOf(s *AnswerShape) *AnswerShape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items

@@ -38,8 +38,8 @@ func ObserveDocument(document []byte, private func(key string) bool) *AnswerShap
 	return boundNodes(foldTables(root.buildShape()))
 }
 
-// specialPattern matches characters that cannot occur in an identifier. Programs cannot access a key with such a
-// character by a dot.
+// specialPattern matches characters that cannot occur in an identifier. For a key with such a character, a program
+// cannot write value.key.
 var specialPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(Special)
 })

@@ -137,8 +137,9 @@ func narrowText(text string) textView {
 	return v
 }
 
-// unescapeView decodes the escapes in a view: HTML entities, percent escapes and escapes of string literals. spelled
-// contains the runs of ASCII letters that were written as escapes, which is suspicious in itself.
+// unescapeView returns the view of a text in which the escapes of v are decoded: HTML entities, percent escapes and
+// escapes of string literals. spelled contains the runs of ASCII letters that were written as escapes, which is
+// suspicious in itself.
 func unescapeView(v textView) (next textView, spelled []TextFinding, changed bool) {
 	var b strings.Builder
 	start, letters := 0, 0
@@ -222,7 +223,8 @@ func decodeReference(text string) (decoded string, n int) {
 	return decoded, end
 }
 
-// quotedPrintable decodes an escape such as =41 if the result is a visible character or a blank.
+// quotedPrintable decodes an escape of the e-mail encoding quoted-printable, such as =41, if the result is a visible
+// character or a blank.
 func quotedPrintable(text string) (decoded string, n int) {
 	if len(text) < 3 || text[0] != '=' || 'a' <= text[2] {
 		return "", 0
@@ -457,7 +459,7 @@ func decodeRun(run string) (all []string) {
 // standardBase64 converts URL-safe Base64 to the standard alphabet.
 var standardBase64 = strings.NewReplacer("-", "+", "_", "/", "=", "")
 
-// narrowUTF16 converts UTF-16 text to UTF-8. Other text is returned unchanged.
+// narrowUTF16 converts UTF-16 text to UTF-8. It returns other text unchanged.
 func narrowUTF16(raw []byte) []byte {
 	for _, odd := range []int{0, 1} {
 		narrow := make([]byte, 0, len(raw)/2)

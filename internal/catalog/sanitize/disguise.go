@@ -56,7 +56,8 @@ func shapeOf(word string) uint32 {
 	return hash
 }
 
-// letterStep returns the distance from one lower-case letter to another in the alphabet, where a follows z.
+// letterStep returns how many letters forward it is from one lower-case letter to another in the alphabet. After z
+// comes a again.
 func letterStep(from, to byte) uint32 {
 	step := int(to) - int(from)
 	if step < 0 {
@@ -218,8 +219,8 @@ func foldText(text string) (plain string, places func(int) int) {
 	return b.String(), func(at int) int { return starts[at] }
 }
 
-// splitHumps calls f with the start and end of each part of a word like ignorePreviousRules. It returns false if the
-// word has only one part.
+// splitHumps calls f for each part of a word like ignorePreviousRules, with the offsets at which the part starts and
+// ends. It returns false if the word has only one part.
 func splitHumps(word string, f func(start, end int)) bool {
 	start := 0
 	for i := 1; i < len(word); i++ {

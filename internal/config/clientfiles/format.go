@@ -80,7 +80,8 @@ func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, e
 	return result, nil
 }
 
-// replaceMembers applies a change to whole, the decoded content of a file. It returns a changed copy.
+// replaceMembers applies a change to whole, the decoded content of a file, and returns the result. It does not change
+// whole itself.
 func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error) {
 	whole, object := clonePath(whole, c.at)
 	for _, name := range c.out {
@@ -169,8 +170,8 @@ func objectAt(whole map[string]any, at []string) (map[string]any, error) {
 	return whole, nil
 }
 
-// tooDeep returns an error if src has too many nested brackets for a recursive parser. It ignores brackets in double
-// quotes, and takes every quoted text to end with its line.
+// tooDeep returns an error if src has so many nested brackets that a recursive parser could fail. Brackets in double
+// quotes do not count; every quoted text is taken to end with its line at the latest.
 func tooDeep(src []byte) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(src); i++ {

@@ -87,7 +87,8 @@ func FuzzPlaceholders(f *testing.F) {
 	})
 }
 
-// expanded returns a text as Retort reads it from its server file.
+// expanded returns the value that Retort gets when it reads a text from its server file and replaces the
+// placeholders.
 func expanded(t *testing.T, text string) (string, error) {
 	entry, err := marshalCompact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
 	if err != nil {

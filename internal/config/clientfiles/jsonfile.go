@@ -364,7 +364,7 @@ func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	return slices.Concat(first, hujson.Extra(between), then)
 }
 
-// endWithoutComma makes the member i the last one of an object, without a trailing comma.
+// endWithoutComma makes member number i the last member of the object o, without a trailing comma. Its comments stay.
 func (l *jsonLayout) endWithoutComma(o *hujson.Object, i int) {
 	last := &o.Members[i].Value
 	if hasComment(last.AfterExtra) {

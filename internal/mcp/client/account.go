@@ -23,7 +23,8 @@ type messageMemory struct {
 	n    int64
 }
 
-// reserveBytes reserves memory for a message that has grown to n bytes. It returns false if the budget has no room.
+// reserveBytes reserves memory for a message that has grown to n bytes. It returns false if the memory budget has no
+// room for it.
 func (c *messageMemory) reserveBytes(n int64) bool {
 	if c.budget == nil || n <= memory.Small || n <= c.n {
 		return true
@@ -54,7 +55,7 @@ func (c *messageMemory) releaseBytes() {
 	c.held, c.n = nil, 0
 }
 
-// holdAnswer counts the memory of an answer until its caller fetches it.
+// holdAnswer counts the memory of an answer from its arrival until the caller of the tool fetches it.
 func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.MemoryHold {
 	if n := int64(len(m.Result)); a.budget != nil && n > memory.Small {
 		return a.budget.FreshPool().ForceTake(a.server, n)
@@ -62,8 +63,8 @@ func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.MemoryHold {
 	return nil
 }
 
-// waitForTurn waits until the budget allows another large message to be scanned. It returns at once if there is no
-// budget or ctx has ended.
+// waitForTurn waits until the memory budget allows another large message to be scanned; done must be called after the
+// scan. It returns at once if there is no budget or ctx has ended.
 func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}

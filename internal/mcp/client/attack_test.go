@@ -37,7 +37,7 @@ func TestOddMessagesOfServer(t *testing.T) {
 	}
 }
 
-// callTwice makes a call, which may end in any way, and another one, which must be answered.
+// callTwice makes two calls. The first one may end in any way, but the second one must be answered.
 func callTwice(t *testing.T, p *Pool, name string) {
 	t.Helper()
 	peer := &core.ClientPeer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {

@@ -72,7 +72,8 @@ type pendingCall struct {
 	method string
 	sent   atomic.Bool // the server may have seen the request
 
-	// answered is closed when the following fields are set. It is nil for calls of the SDK.
+	// answered is closed when the answer is stored in the fields result and err. It is nil for calls that the SDK
+	// makes.
 	answered chan struct{}
 	result   json.RawMessage // exactly as received
 	err      error

@@ -59,7 +59,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// chunked is a reader that returns at most n bytes from each Read.
+// chunked is an io.Reader that returns its data in small pieces: at most n bytes for each Read.
 type chunked struct {
 	r io.Reader
 	n int

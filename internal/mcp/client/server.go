@@ -179,8 +179,9 @@ func (s *serverConn) listTools(ctx context.Context) (ToolListing, *core.Error) {
 	return l, err
 }
 
-// newInstance returns another connection to the same server that shares no session with s. It copies the protocol
-// version and the information about tools from s. Its credentials are those of the caller in the context base.
+// newInstance returns another serverConn for the same server, which has sessions of its own. It copies from s what is
+// known about the server: the protocol version and which tools need headers or can be tasks. The credentials of the
+// new instance are those of the caller in the context base.
 func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDir, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(PersonalAuthorizer); ok {

@@ -39,7 +39,8 @@ type serverSession struct {
 	retired bool
 }
 
-// enterUse counts a use of the session. It returns false if the session is retired.
+// enterUse counts one more use of the session. It returns false if the session is retired, which means that no new
+// use may begin.
 func (s *serverSession) enterUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,8 @@ func (s *spoolDir) nextFreed() <-chan struct{} {
 	return s.freed
 }
 
-// fitsSpool reports whether a message of n bytes is large enough to be stored on disk.
+// fitsSpool reports whether a message of n bytes belongs into the spool (the folder for large messages), because it
+// is too large for memory.
 func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
 // spooledMessage represents a message that was stored on disk because it is too large for memory. Functions that read

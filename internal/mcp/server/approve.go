@@ -123,8 +123,9 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 	}
 }
 
-// answerOutcome returns the answer to a call: the Outcome, or the open questions if the client can show them to a
-// person. round is the number of times that questions were already sent for this call.
+// answerOutcome returns the answer to a call: the Outcome of the execution or, if the client can show them to a
+// person, the questions that are open. round is the number of times that this call was already answered with
+// questions.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait

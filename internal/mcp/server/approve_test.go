@@ -60,7 +60,7 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// wrote counts the recorded calls of write_file, the tool that needs approval.
+// wrote returns how often write_file, the tool that needs approval, was called according to the demo server's record.
 func wrote(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {

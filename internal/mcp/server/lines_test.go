@@ -94,7 +94,8 @@ func (c *speaker) request(id, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,%s}}`, id, tool, arguments, meta)
 }
 
-// sync makes a request that always succeeds and returns the lines that the server sent before the answer.
+// sync makes a request that always succeeds. It returns the lines that the server has sent before the answer to this
+// request.
 func (c *speaker) sync() (before []string) {
 	c.t.Helper()
 	c.asked++

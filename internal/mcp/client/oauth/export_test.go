@@ -2,7 +2,7 @@ package oauth
 
 import "time"
 
-// Age shifts the times of the stored token by a duration.
+// Age makes the stored token look older or younger: it adds a duration to all times in the token.
 func Age(s *LoginStore, server, address string, by time.Duration) error {
 	path := s.filePath("token", server, address)
 	var t storedToken

@@ -166,7 +166,7 @@ func (r *refresher) isKept(position string, grace bool) bool {
 	return false
 }
 
-// age shifts the times of the stored token by a duration.
+// age makes the stored token look older or younger: it adds a duration to all times in the token.
 func (b *bench) age(by time.Duration) {
 	b.t.Helper()
 	if err := oauth.Age(oauth.Open(b.dir, key), "s", b.URL, by); err != nil {

@@ -119,8 +119,9 @@ func (c *Client) beginLogin(ctx context.Context, asked authChallenge, how LoginO
 	return l, err
 }
 
-// chooseScopes returns the scopes to ask for: those of the settings, else of the challenge, else of the resource's
-// metadata. If the server wants more rights than an earlier login has, the scopes of that login are added.
+// chooseScopes returns the scopes to ask for: those in the settings, else those in the server's challenge, else those
+// in the resource's metadata. If the server wants more rights than an earlier login has, the scopes of the earlier
+// login are added.
 func (c *Client) chooseScopes(asked authChallenge, at discovery, kept *storedToken) []string {
 	scopes := c.o.Settings.Scopes
 	if len(scopes) == 0 {

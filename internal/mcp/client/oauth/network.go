@@ -68,7 +68,8 @@ func (g *networkGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.direct.RoundTrip(r)
 }
 
-// checkURL returns an error if nothing may be sent to an address.
+// checkURL returns an error if a login must not send anything to an address, for example because the address is
+// neither public nor in the server's network.
 func (g *networkGuard) checkURL(ctx context.Context, u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -194,8 +195,8 @@ func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !isInPrefixes(a, privatePrefixes) && !isInPrefixes(a, specialPrefixes)
 }
 
-// isNear reports whether a non-public address is where the server is: both are loopback addresses, both are in
-// private networks, or they are equal.
+// isNear reports whether a non-public address belongs to the network that the server is in: both are loopback
+// addresses, both are in private networks, or they are equal.
 func isNear(a netip.Addr, own []netip.Addr) bool {
 	for _, o := range own {
 		if a == o || a.IsLoopback() && o.IsLoopback() || isInPrefixes(a, privatePrefixes) && isInPrefixes(o, privatePrefixes) {

@@ -271,7 +271,7 @@ func (d *oauthDenial) Error() string {
 	return text
 }
 
-// isFinal reports whether repeating the request is pointless.
+// isFinal reports whether the error code means that the same request would always be refused.
 func (d *oauthDenial) isFinal() bool {
 	return d.Code == "invalid_grant" || d.Code == "invalid_client" || d.Code == "unauthorized_client"
 }

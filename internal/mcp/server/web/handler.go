@@ -49,7 +49,8 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	l.serveWhilePermitted(w, r, t, p)
 }
 
-// serveWhilePermitted serves a request, and ends it when the token of the request becomes invalid.
+// serveWhilePermitted serves a request only while its token is valid. If the token becomes invalid meanwhile, the
+// request is ended.
 func (l *Listener) serveWhilePermitted(w *permittedWriter, r *http.Request, t *principalTenant, p BearerPrincipal) {
 	c := &tokenHolder{tenant: t, now: p}
 	t.noteToken(p)

@@ -56,8 +56,8 @@ func (r *refusalLog) flushPending(now time.Time) {
 	r.startWindow(now)
 }
 
-// endQuietWindow ends the current time window if it is over. So the number of failed logins that were not logged
-// individually is logged even if no login fails later.
+// endQuietWindow ends the current time window if its time is over, even if no further login fails. Otherwise the
+// number of failed logins that were not logged individually would only be logged at the next failure.
 func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
