@@ -209,7 +209,7 @@ func (l *LiveCatalog) connectionState(name string) (count int, up bool) {
 	return 0, true
 }
 
-// logChanges logs the changes of a server's tools, each once.
+// logChanges logs which tools of a server have changed. It logs each change only once.
 func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 	if l.options.Log == nil {
 		return
@@ -243,8 +243,8 @@ func (w *watchedServer) finishListing(err error, link int) {
 	w.round = make(chan struct{})
 }
 
-// refreshServer lists a server before a call, unless that was just done over the open connection. Concurrent calls
-// share one listing.
+// refreshServer lists the tools of a server before a call, unless they were listed over the open connection shortly
+// before. Concurrent calls share one listing.
 func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	w := l.findWatched(name)
 	if w == nil {
@@ -386,8 +386,9 @@ func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	return w.err
 }
 
-// FindDown finds the server that a tool's name begins with, in any spelling, if none of the server's tools are known.
-// why is the reason why they are not known. It is nil if there is no such server.
+// FindDown finds the server that is probably meant by a tool's name, because the tool's name begins with the server's
+// name in any spelling. It considers only servers whose tools are not known. why is the reason why they are not
+// known, or nil if there is no such server.
 func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.allWatched() {

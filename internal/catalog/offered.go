@@ -54,7 +54,8 @@ func (n jsonNode) isRepeated(i int, key string) bool {
 	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquoteJSON(later); return text == key })
 }
 
-// withoutFlagged returns a flagged definition reduced to its cleaned parts. Unchecked members are left out.
+// withoutFlagged returns the definition of a flagged tool, which contains suspicious text, reduced to its cleaned
+// parts. Members that are not checked are left out.
 func withoutFlagged(t *core.Tool) json.RawMessage {
 	d := parseJSON(t.Raw, maxDepth)
 	clean := map[string]any{

@@ -7,7 +7,7 @@ import (
 // maxEnvFile bounds the size of an environment file, in bytes.
 const maxEnvFile = 1 << 20
 
-// readFilePath returns the reader of a setting whose value is the path of a file.
+// readFilePath returns the reader for a setting whose value is the path of a file.
 func readFilePath(v *string) readFunc { return readPath(v) }
 
 // readEnvFile adds the variables of an environment file to the environment of a server. Variables in the entry itself

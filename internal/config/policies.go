@@ -289,7 +289,8 @@ func (p *policyBlocks) readSandboxes(r *nodeReader, n *valueNode) {
 	)
 }
 
-// readIsolationClaim checks the isolation that the file claims for a sandbox.
+// readIsolationClaim returns a reader for the key isolation of a sandbox's description. It refuses a claim that is
+// stronger than the isolation of this kind of sandbox.
 func readIsolationClaim(mode SandboxMode, most int) readFunc {
 	ranked := []string{"moderate", "strong", "maximum"}
 	return func(r *nodeReader, n *valueNode) {

@@ -178,13 +178,14 @@ type PII struct {
 // keyring or in a file of the user.
 type PIIKey struct{ Variable, Age, Identity string }
 
-// PIIType defines a further type of personal data. If both fields are empty, only PII.Keys identifies its values.
+// PIIType defines a further type of personal data. If both fields are empty, a value has this type only if its key is
+// listed in PII.Keys.
 type PIIType struct {
 	Pattern string   // the form of its values, in the syntax of RE2
 	Words   []string // words and phrases that are always of this type
 }
 
-// PIIMode selects from whom one type of personal data is hidden.
+// PIIMode selects from whom the values of one type of personal data are hidden.
 type PIIMode string
 
 // The modes. Sealed hides values from programs and from the model. Border hides them only from the model. Off hides

@@ -14,8 +14,8 @@ var typeNames = []struct {
 	name string
 }{{object, "object"}, {array, "array"}, {text, "string"}, {number, "number"}, {integer, "integer"}, {boolean, "boolean"}, {null, "null"}}
 
-// Special is the property pattern that a generated schema uses for the additional keys of an object. It is used only
-// if all of these keys match it.
+// Special is a pattern for keys that cannot be identifiers. A generated schema uses it as the property pattern for
+// the additional keys of an object if all of these keys match it.
 const Special = `[^0-9A-Za-z_$]`
 
 // JSONSchema returns the inferred type as a JSON Schema. Every document that was examined completely is valid against

@@ -20,8 +20,8 @@ type letterCodes struct {
 
 func (c letterCodes) any() bool { return c.shifts != 0 || c.mirrored || c.reversed }
 
-// addDisguises adds a word that a pattern requires. The scanner then also notices this word if it is written
-// backwards, in the mirrored alphabet or in a shifted alphabet.
+// addDisguises makes the scanner also notice a word in disguise: written backwards, in the mirrored alphabet or in a
+// shifted alphabet. It is called for each word that a pattern requires.
 func (s *TextScanner) addDisguises(word string) {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return

@@ -210,13 +210,13 @@ func (w *needReader) addLetter(text string, i int, lower byte) {
 	w.part = (w.part ^ uint32(lower)) * fnvPrime
 }
 
-// addFolded adds a letter that has a mark, such as é, as the plain ASCII letter f.
+// addFolded adds a letter with a mark, such as é, to the current word. f is the plain ASCII letter without the mark.
 func (w *needReader) addFolded(f byte) {
 	w.hash = (w.hash ^ uint32(f)) * fnvPrime
 	w.part = (w.part ^ uint32(f)) * fnvPrime
 }
 
-// end ends the current word. It does nothing between words.
+// end ends the current word, if there is one.
 func (w *needReader) end() {
 	if w.hash == fnvOffset {
 		return

@@ -173,7 +173,7 @@ var (
 	}
 )
 
-// signRule returns the rule with this id for content that is recognised by its characters or markup.
+// signRule returns the rule with the given id, for content that is recognised by its characters or markup.
 func signRule(id string) TextRule {
 	for _, r := range signRules {
 		if r.ID == id {

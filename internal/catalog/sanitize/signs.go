@@ -22,9 +22,9 @@ func endsWithSpeaker(text string) bool {
 	return false
 }
 
-// Names of HTML-like tags that pretend to be instructions. Tags of suspiciousTags count wherever they occur, those of
-// posingTags only as a block: with a closing tag, or alone on a line. Both also count as one word in names of
-// arguments.
+// Names of HTML-like tags that pretend to be instructions. The tags in suspiciousTags are suspicious everywhere. The
+// tags in posingTags are suspicious only as a block: with a closing tag, or alone on a line. The names in both lists
+// are also suspicious as one word in names of arguments.
 var (
 	suspiciousTags = []string{
 		"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden",

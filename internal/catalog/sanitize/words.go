@@ -191,8 +191,8 @@ func (r *wordReader) skipAddress() {
 	}
 }
 
-// wordNumber returns the numbers that stand for a word in the patterns of the rules: the number of the exact word,
-// and that of the stem with which it begins. A number is 0 if no pattern uses the word or stem.
+// wordNumber returns the numbers by which the patterns of the rules refer to a word: one for exactly this word, and
+// one for the stem with which it begins. A number is 0 if no pattern uses the word or the stem.
 func (s *TextScanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {

@@ -150,7 +150,8 @@ func (e Environment) firstPath(p filePlace) string {
 	return filepath.Join(e.rootFolder(name), filepath.FromSlash(rest))
 }
 
-// otherProjects returns the key paths to the servers of all projects but the current one, sorted by project.
+// otherProjects returns the key paths to the servers in a user's file that belong to other projects than the current
+// one, sorted by project.
 func (e Environment) otherProjects(c *Client, p filePlace, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
 	whole, err := c.format.decodeAll(src)

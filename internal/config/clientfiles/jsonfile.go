@@ -278,7 +278,7 @@ func indentationOf(extra hujson.Extra) (string, bool) {
 	return "", false
 }
 
-// enterObject returns the object that is the value of key, and creates it if it is missing.
+// enterObject returns the object that is the value of the member key of o. It creates this member if it is missing.
 func (l *jsonLayout) enterObject(o *hujson.Object, key string) *hujson.Object {
 	inner := l.indent + l.unit
 	if len(o.Members) > 0 {

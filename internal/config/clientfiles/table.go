@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// AllClients returns all clients that Retort knows. Formats and paths are those of the clients' own documentation. The
-// result caches what is read from large files, so use it for one operation only.
+// AllClients returns all clients that Retort knows. Their file formats and paths are the ones that the clients' own
+// documentation states. The result caches what is read from large files, so use it for one operation only.
 func AllClients() []Client {
 	all := append(commonClients(), moreClients()...)
 	for i := range all {

@@ -207,7 +207,8 @@ func shiftSpans(spans []byteSpan, by int) []byteSpan {
 	return list
 }
 
-// separatorAfter returns the text to append to a file before a new table.
+// separatorAfter returns the line breaks to append to a file so that an empty line separates its content from a new
+// table.
 func separatorAfter(src []byte, nl string) string {
 	switch {
 	case len(bytes.TrimPrefix(src, []byte(byteOrderMark))) == 0:

@@ -346,7 +346,7 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	}},
 }
 
-// flood writes n bytes without a newline.
+// flood writes one very long line: n bytes without a newline.
 func flood(w io.Writer, n int64) {
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	for ; n > 0; n -= int64(len(chunk)) {

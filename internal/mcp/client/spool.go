@@ -386,8 +386,8 @@ func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) b
 	})
 }
 
-// settleFrom completes the pending call with this id if answer(call) returns true. The function answer stores the
-// answer in the call. Calls of the SDK are ignored.
+// settleFrom passes the pending call with this id to the function answer, which stores the answer in the call. If
+// answer returns false, the call stays pending, otherwise settleFrom completes it. Calls of the SDK are ignored.
 func (l *serverLink) settleFrom(id jsonrpc.ID, answer func(*pendingCall) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

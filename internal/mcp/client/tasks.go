@@ -237,8 +237,8 @@ func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *server
 	})
 }
 
-// answerTask asks the client the open questions of a task and sends the answers to the server. It returns 1 if there
-// were open questions, otherwise 0.
+// answerTask asks the client those open questions of a task that are not in answered, and sends the answers to the
+// server. It returns 1 if it has asked any, otherwise 0.
 func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serverTask, answered map[string]bool) (int, error) {
 	var need inputRequired
 	if len(t.Questions) > 0 && unmarshalExact(t.Questions, &need.Requests) != nil {

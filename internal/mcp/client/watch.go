@@ -162,8 +162,8 @@ func (s *serverConn) reviveServer() {
 	}
 }
 
-// watchResource subscribes to the resource uri, or ends the subscription if wanted is false. all lists the other
-// resources to which the session stays subscribed.
+// watchResource subscribes to the resource uri or, if wanted is false, ends the subscription to it. all lists the
+// other resources to which the session stays subscribed.
 func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri string, wanted bool, all []string) error {
 	if s.era.protocol >= protocolModern {
 		if wanted {

@@ -28,7 +28,8 @@ const maxRounds = 8
 type Approver interface {
 	// Waiting returns the waiting approvals of one execution, or of all executions if the id is empty.
 	Waiting(execution string) []core.Approval
-	// Decide answers the approval with this id. digest is the digest of the approval that was shown to the person.
+	// Decide answers the approval with the given id. digest must be the digest that the approval had when it was
+	// shown to the person.
 	Decide(id, digest string, a core.ApprovalAnswer) error
 }
 
@@ -180,7 +181,8 @@ func nameOf(a core.Approval) string {
 	return strings.Join(append([]string{a.ID}, a.Same...), idSeparator)
 }
 
-// answersTo yields the waiting approvals that a client's responses answer, oldest first, each with its answer.
+// answersTo yields pairs of an approval and its answer: for each waiting approval that a client's responses answer,
+// oldest first.
 func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.ApprovalAnswer] {
 	return func(yield func(core.Approval, core.ApprovalAnswer) bool) {
 		named := map[string][]string{}

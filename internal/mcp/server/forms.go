@@ -49,8 +49,8 @@ type formTurn struct {
 	begin  chan struct{} // closed when it may be shown
 }
 
-// awaitTurn waits until a form of this danger may be shown. Of several waiting forms, the most dangerous is shown
-// first. leave must be called when the form is closed. ok is false if ctx ended first.
+// awaitTurn waits until a new form may be shown at the client. Of several waiting forms, the one with the highest
+// danger is shown first. leave must be called when the form is closed. ok is false if ctx ended first.
 func (o *openForms) awaitTurn(ctx context.Context, session *mcp.ServerSession, danger int) (leave func(), ok bool) {
 	turn := &formTurn{danger: danger, begin: make(chan struct{})}
 	o.mu.Lock()

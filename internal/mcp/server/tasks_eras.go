@@ -93,7 +93,7 @@ func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
 	return withMember(raw, "_meta", withMember(meta, name, value))
 }
 
-// relayQuestions sends the open questions of a task to the client, each once, until ctx ends.
+// relayQuestions sends the open questions of a task to the client until ctx ends. It sends each question only once.
 func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequest, id string) {
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)

@@ -155,8 +155,8 @@ func TestSecretsAreTold(t *testing.T) {
 	}
 }
 
-// TestIdentity checks how Retort identifies itself at an authorization server: by a metadata document, a client id
-// from the settings, or a registration.
+// TestIdentity checks with what identity Retort logs in at an authorization server: with a metadata document, a
+// client id from the settings, or a registration.
 func TestIdentity(t *testing.T) {
 	server := func(fields map[string]any) func(string, map[string]any) {
 		return func(doc string, m map[string]any) {

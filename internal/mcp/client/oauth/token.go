@@ -206,7 +206,8 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 	return &renewed, nil
 }
 
-// endLogin stores that the refresh token is no longer valid, and returns the error for the ended login.
+// endLogin stores that the login has ended because the refresh token is no longer valid. It returns the error that
+// tells the user to log in again.
 func (c *Client) endLogin(t storedToken, no *oauthDenial, cutOff bool) error {
 	why := "the login could not be renewed, " + no.Error()
 	if cutOff {
