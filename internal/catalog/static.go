@@ -136,7 +136,8 @@ func (l *staticLoader) addTool(t *core.Tool) error {
 	return nil
 }
 
-// completeDefinition returns the server of a definition, and the definition with a name added if it has none.
+// completeDefinition returns the name of the server that a definition belongs to. It also returns the definition, to
+// which a name is added if it has none.
 func completeDefinition(data []byte, category, file string) (server string, definition []byte, err error) {
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")

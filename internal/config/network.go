@@ -40,7 +40,8 @@ type NetworkRule struct {
 	Protocols []string // https, http, wss, ws, tcp, ssh
 }
 
-// NetworkSecret describes a header that is added to requests of programs to a domain. Programs never see its value.
+// NetworkSecret describes a header with a secret value, which is added to the requests that programs send to a
+// domain. Programs never see the value.
 type NetworkSecret struct {
 	Domain string // a name, or *.name for everything below it
 	Header string

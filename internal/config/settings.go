@@ -325,8 +325,8 @@ func (a Anomalies) withDefaults() Anomalies {
 	return a
 }
 
-// usualActions returns the kinds of anomalies whose default action is other than to note them, with that action. They
-// apply if the settings state no default action.
+// usualActions returns the default actions for those kinds of anomalies that are not merely noted by default. These
+// actions apply only if the settings state no default action.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
 		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,

@@ -90,7 +90,7 @@ func anomalyActions() []AnomalyAction {
 	return []AnomalyAction{AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop}
 }
 
-// openNetwork adds the hosts that the permission levels in use name to the network's whitelist. If the settings
+// openNetwork adds hosts to the network's whitelist: those that the permission levels in use name. If the settings
 // configure the network themselves, it adds nothing, and the levels only narrow what the settings allow. If only
 // levels open the network, a level that names no hosts reaches no host.
 func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {

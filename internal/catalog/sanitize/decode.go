@@ -473,7 +473,7 @@ func narrowUTF16(raw []byte) []byte {
 	return raw
 }
 
-// isSpeech reports whether decoded text contains words or anything suspicious.
+// isSpeech reports whether decoded text could address a reader: it contains several words, or something suspicious.
 func (s *TextScanner) isSpeech(text string, layer int) bool {
 	if len(text) < minReadable || !isReadable(text) {
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 // wordPattern represents a pattern for the words of one sentence. It is a sequence of steps. Each step matches one
-// word of a set, and allows a bounded number of other words before that word.
+// word of a set, before which a bounded number of other words may stand.
 type wordPattern struct {
 	family int
 	steps  []patternStep

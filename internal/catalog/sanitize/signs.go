@@ -181,8 +181,8 @@ var (
 // addresses the model.
 const maskedSecret = "SECRET "
 
-// badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It
-// returns 0 if text does not begin with such a line.
+// badgeLength returns the length of a line that begins with a badge (a speaker's name in brackets) that pretends to
+// name the speaker, such as "[SYSTEM] You must …". It returns 0 if text does not begin with such a line.
 func badgeLength(text string) int {
 	opening, closing := text[:1], "]"
 	switch {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// diffText returns the changes of a file with three lines of context. It returns them as one hunk, because an edit
-// changes one place, or two that are rarely far apart.
+// diffText returns the changes of a file as a diff with three lines of context. The diff has only one hunk, because
+// an edit changes one place in the file, or two places that are rarely far apart.
 func diffText(name string, before, after []byte) string {
 	a, b := splitLines(before), splitLines(after)
 	from := 0

@@ -383,8 +383,8 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// startsRetort reports whether an entry starts Retort, or is the entry that install writes. The latter is recognised
-// even if its arguments were changed after the install.
+// startsRetort reports whether an entry starts Retort, or is the entry that install has written. That entry is
+// recognised even if its arguments were changed after the install.
 func (e serverEntry) startsRetort(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))

@@ -464,7 +464,8 @@ func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	return src, nil
 }
 
-// noteKept adds to the result a server that was put into the file after the install.
+// noteKept adds to the result a server that was added to the client's file after the install and therefore stays
+// there.
 func (in *installation) noteKept(name string, again bool) {
 	reason := "it was added after the install"
 	if again {

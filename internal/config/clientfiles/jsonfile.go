@@ -69,8 +69,8 @@ func parseJSON(src []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// endsOpen reports whether a text may end in a line comment without a line break, which the JSON parser hujson
-// refuses.
+// endsOpen reports whether the last line of a text has no line break and may end in a line comment. The JSON parser
+// hujson refuses such a text.
 func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }

@@ -96,8 +96,8 @@ func markedProcesses(mark string) (pids []int) {
 	return pids
 }
 
-// wantError checks the kind of an error and that its message or hint contains each of the texts. It returns the
-// error.
+// wantError checks that an error has the given kind, and that its message or hint contains each of the texts. It
+// returns the error.
 func wantError(t *testing.T, err error, kind core.Kind, texts ...string) *core.Error {
 	t.Helper()
 	var e *core.Error

@@ -51,8 +51,9 @@ type request struct {
 	} `json:"params"`
 }
 
-// scripted is a server of the latest protocol version with a handshake. The map on has functions by method, which are
-// called instead of the correct behaviour. A function that returns false leaves the request to the correct behaviour.
+// scripted is a server of the latest protocol version with a handshake. The map on can hold a function for each
+// method, which is called instead of the correct behaviour. If the function returns false, the request is answered
+// correctly.
 type scripted struct {
 	in  *bufio.Scanner
 	out io.Writer
@@ -110,7 +111,7 @@ func forever() {
 	select {}
 }
 
-// hostile runs a server over standard input and output that misbehaves as mode says.
+// hostile runs a server over standard input and output. mode names the way in which the server misbehaves.
 func hostile(mode string) {
 	s := newScripted(os.Stdin, os.Stdout)
 	if prepare := atStart[mode]; prepare != nil {

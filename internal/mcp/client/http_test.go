@@ -146,8 +146,8 @@ func (r *statusRecorder) WriteHeader(status int) {
 }
 func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// httpScript is an HTTP server of protocol version 2025-11-25 with sessions. The functions call and get replace its
-// correct behaviour.
+// httpScript is an HTTP server of protocol version 2025-11-25 with sessions. If the functions call and get are set,
+// they answer tool calls and GET requests instead of the server's correct behaviour.
 type httpScript struct {
 	call func(w http.ResponseWriter, r *http.Request, req request) // of tools/call; nil is proper
 	get  http.HandlerFunc                                          // nil answers 405

@@ -232,8 +232,8 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// debouncer turns several triggers in a row into one call of f, which it makes when no trigger has come for the time
-// delay.
+// debouncer calls the function f once after several triggers in a row. It waits until no trigger has come for the
+// time delay.
 type debouncer struct {
 	delay time.Duration
 	f     func()

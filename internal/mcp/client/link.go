@@ -39,13 +39,14 @@ const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
-// messageWire represents the transport below a serverLink: it sends messages to a server and passes received messages
-// to deliverMessage of the link. When nothing more can arrive, it calls failAll of the link.
+// messageWire represents the transport below a serverLink. It sends messages to a server, and passes received
+// messages to the link's method deliverMessage. When nothing more can arrive, it calls the link's method failAll.
 type messageWire interface {
 	// start starts receiving. It is called once, before the other methods.
 	start(l *serverLink)
-	// sendMessage sends one message. If a single call fails, the failure is delivered as the answer to the call. An error
-	// means that the wire is broken, or that ctx ended before any part of the message was sent.
+	// sendMessage sends one message. If only the sending of this call fails, the failure is delivered as the answer
+	// to the call, and sendMessage returns nil. An error means that the wire is broken, or that ctx ended before any
+	// part of the message was sent.
 	sendMessage(ctx context.Context, m outgoingMessage) error
 	// close ends the wire. It returns when its connections and processes are gone.
 	close()
@@ -313,7 +314,7 @@ func (l *serverLink) answerServer(req *jsonrpc.Request, x *pendingCall) {
 // which slows down servers that send too fast.
 func (l *serverLink) deliverMessage(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
 
-// deliverOn handles a message that arrived on the stream of a call.
+// deliverOn handles a message that arrived on the stream of the call x, or of no particular call if x is nil.
 func (l *serverLink) deliverOn(x *pendingCall, msg jsonrpc.Message) {
 	if !l.acceptMessage(msg, x) {
 		return

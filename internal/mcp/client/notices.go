@@ -39,9 +39,9 @@ func (h *streamableWire) listenForNotices() {
 	}
 }
 
-// holdSubscription keeps a subscription of newer protocol versions open: a call that is never answered and whose
-// response is a stream of notifications. When the stream has finally ended, a call that was not made by the SDK gets
-// the reason as its answer.
+// holdSubscription keeps a subscription of newer protocol versions open. The subscription is a call that is never
+// answered and whose response is a stream of notifications. When the stream has finally ended, the reason becomes the
+// answer of the call, unless the SDK made the call.
 func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage) {
 	err := h.reopenStream(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.postMessage(ctx, m) })
 	if m.call.answered == nil {

@@ -205,8 +205,8 @@ func (p *childPipes) closeOurs() {
 	}
 }
 
-// expireReads makes reads of the server's output fail after patience. It is called when the server has exited,
-// because a daemon that the server started may keep the pipes open.
+// expireReads makes reads of the server's output fail once the time patience has passed. It is called when the server
+// has exited, because a daemon that the server started may keep the pipes open.
 func (p *childPipes) expireReads(patience time.Duration) {
 	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)

@@ -45,9 +45,9 @@ func (l *serverLink) awaitSubscription(ctx context.Context) {
 	l.subscribed.late = true
 }
 
-// beginSubscription records that the server has acknowledged the subscription x. If the server had acknowledged it
-// before, or if no caller waits for it any more, the tools count as changed, because earlier changes were not
-// reported.
+// beginSubscription records that the server has acknowledged the subscription x. If this is not the first
+// acknowledgement, or comes after the waiting for it has ended, the tools count as changed, because earlier changes
+// were not reported.
 func (l *serverLink) beginSubscription(x *pendingCall) {
 	l.mu.Lock()
 	s := &l.subscribed

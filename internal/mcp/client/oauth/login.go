@@ -138,8 +138,8 @@ func (c *Client) chooseScopes(asked authChallenge, at discovery, kept *storedTok
 	return scopes
 }
 
-// listenForRedirect starts the HTTP server for the redirect on this machine. It uses the port of the settings, else the port
-// with which a client is registered, else any free port.
+// listenForRedirect starts an HTTP server on this machine, to which the authorization server redirects the browser.
+// It uses the port in the settings, else the port with which a client is registered, else any free port.
 func (l *LoginFlow) listenForRedirect() error {
 	c := l.client
 	port := c.o.Settings.RedirectPort

@@ -206,7 +206,8 @@ func isNear(a netip.Addr, own []netip.Addr) bool {
 	return false
 }
 
-// sameOriginOnly allows redirects only for GET requests and within one origin.
+// sameOriginOnly returns an error unless a redirect of an HTTP request may be followed: only GET requests are
+// redirected, and only within one origin.
 func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {

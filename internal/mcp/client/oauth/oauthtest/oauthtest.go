@@ -104,8 +104,8 @@ func (s *Server) Set(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Count returns the number of requests so far. what is the path of the requests, or "token " followed by a grant
-// type, which counts the token requests of that type.
+// Count returns how many requests of one kind have arrived so far. what is the path of these requests or, for token
+// requests with one grant type, "token " followed by the grant type.
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
