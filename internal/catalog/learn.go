@@ -30,8 +30,9 @@ const (
 	enoughAnswers = 100
 	observeEvery  = 8
 
-	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. If rebuilding is
-	// slow, the interval grows to restWork times its duration, so that it takes only a small share of the time.
+	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. If a rebuild is
+	// slow, the interval grows to restWork times the duration of the rebuild, so that rebuilding takes only a small
+	// share of the time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
 )

@@ -30,8 +30,8 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	}
 }
 
-// scanTogether joins neighbouring texts and scans the result. It returns the first finding that extends over several
-// texts, and the joined text.
+// scanTogether joins neighbouring texts of row and scans the result. It returns the first finding that extends over
+// several of these texts, and the joined text that contains the finding.
 func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFinding, text string, ok bool) {
 	row = slices.DeleteFunc(slices.Clone(row), func(part string) bool { return strings.TrimSpace(part) == "" })
 	for len(row) > 1 {

@@ -190,8 +190,8 @@ func (l *loader) projectFolder(file string) string {
 	return dir
 }
 
-// chooseHome returns the data directory: Options.Home if set, else .retort in the project of the first file that has
-// one, else a folder in the user's data directory.
+// chooseHome returns the data directory: Options.Home if it is set. Otherwise it is the folder .retort in a project,
+// the project of the first file that belongs to one. Without a project, it is a folder in the user's data directory.
 func (l *loader) chooseHome() string {
 	if l.options.Home != "" {
 		return l.absolutePath(l.options.Home)

@@ -174,8 +174,8 @@ func isPolicyPath(s string) bool {
 	return s == "*" || s != "" && !strings.ContainsAny(inner, "*?[]\\\x00\n") && !slices.Contains(strings.Split(s, "/"), "..")
 }
 
-// workspacePath converts a path that programs use to one relative to the workspace. It returns false for a path
-// outside the workspace.
+// workspacePath converts an absolute path, as programs use it, to a path relative to the workspace. It returns false
+// for a path outside the workspace.
 func workspacePath(s string) (string, bool) {
 	if s == "*" || s == "/" || s == "/*" || s == "/**" {
 		return ".", true
@@ -185,7 +185,7 @@ func workspacePath(s string) (string, bool) {
 	return path.Clean("./" + rest), ok
 }
 
-// isWithin reports whether a path is folder or is below it.
+// isWithin reports whether a path equals folder or is below folder.
 func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }

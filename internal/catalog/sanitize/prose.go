@@ -227,7 +227,8 @@ func (w *needReader) end() {
 	w.hash, w.part, w.shape = fnvOffset, fnvOffset, fnvOffset
 }
 
-// isDisguised reports whether the non-letter at i is between letters and so may disguise a word.
+// isDisguised reports whether the character at i, which is not a letter, may be part of a disguised word, because
+// letters surround it.
 func isDisguised(text string, i int) bool {
 	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) &&
 		(i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')

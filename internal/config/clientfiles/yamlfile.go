@@ -25,7 +25,8 @@ const (
 	maxTokens = 20_000
 )
 
-// parseRoot returns the document's mapping. It is empty for an empty file.
+// parseRoot parses a YAML file and returns the top-level mapping of the document. For an empty file it returns an
+// empty mapping.
 func (yamlFile) parseRoot(src []byte) (root []*ast.MappingValueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.

@@ -17,7 +17,7 @@ type headerBindings struct {
 }
 
 // learnTools stores the header bindings in the definitions of a server's tools, and returns the tools that may be
-// called. As the protocol requires, it leaves out each tool with invalid header annotations, for which it calls
+// called. As the protocol requires, it leaves out each tool with invalid header annotations. For such a tool it calls
 // refused.
 func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
 	found := map[string][]headers.HeaderBinding{}

@@ -40,7 +40,8 @@ type lineReader struct {
 	messageMemory
 }
 
-// newFrames returns a lineReader for r. If it has to wait for memory or disk space, it stops when ctx ends.
+// newFrames returns a lineReader for r, which splits the stream into lines. When the reader waits for memory or disk
+// space, it gives up if ctx ends.
 func newFrames(ctx context.Context, r io.Reader, limit int64, a memoryAccount, place *spoolDir) *lineReader {
 	return &lineReader{
 		in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, messageMemory: messageMemory{memoryAccount: a},

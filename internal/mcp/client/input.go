@@ -24,7 +24,7 @@ type inputRequired struct {
 	State    json.RawMessage       `json:"requestState"`
 }
 
-// serverAsks is one request of a server to the client.
+// serverAsks represents a question: one request in which a server asks the client for something.
 type serverAsks struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`

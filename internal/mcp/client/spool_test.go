@@ -153,8 +153,8 @@ func TestEnvelopeParts(t *testing.T) {
 	}
 }
 
-// largeHTTP returns an HTTP server whose answers to calls have more than 64 KB. how selects the form of the answer
-// and whether it is cut off.
+// largeHTTP returns an HTTP server whose answers to calls have more than 64 KB. The argument how says which form an
+// answer has, and whether it is cut off.
 func largeHTTP(how string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var m struct {

@@ -95,8 +95,8 @@ func (t *principalTenant) endCalls(calls int) {
 	t.calls -= calls
 }
 
-// makeRoom makes room for a new session. If necessary, it ends the session that has been unused for longest. It
-// returns false if all sessions are in use.
+// makeRoom makes room for a new session. If the principal has too many sessions, it ends the one that has been unused
+// for longest. It returns false if all sessions are in use.
 func (t *principalTenant) makeRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,7 +40,7 @@ func (c *reloadingCertificate) loadFiles() error {
 	return nil
 }
 
-// sweepInterval is the minimum interval between two checks whether the certificate's files have changed.
+// sweepInterval is the shortest interval at which the files of the certificate are checked for changes.
 const sweepInterval = time.Minute
 
 // getCertificate returns the current certificate. If a new one cannot be loaded, it returns the previous one.
