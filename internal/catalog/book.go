@@ -228,8 +228,8 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 	return t, b.writeTrust(server, t)
 }
 
-// currentTrust returns known, the trusted definitions as read before. If the file was written since then, it returns
-// the content of the file instead.
+// currentTrust returns the current trusted definitions of a server. These are known, which was read before, unless
+// the file was written since then. In that case it reads the file again.
 func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
 	if known == nil || b.isPersistent() && !known.file.IsSame(seal.StampOf(b.filePath(server))) {
 		return b.readTrust(server)

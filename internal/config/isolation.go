@@ -13,7 +13,7 @@ const (
 	IsolationSession   Isolation = "session"
 )
 
-// Never is the time that means "never". Settings are read so that the word never becomes this value.
+// Never is the duration to which the word "never" in a setting is converted.
 const Never time.Duration = -1
 
 // ServerInstances configures who shares a server, how many instances of it run, and for how long.

@@ -79,7 +79,7 @@ func inlineLink(text string, image bool) (instead string, n int) {
 	return "", 0
 }
 
-// plainLabel returns the text of a link. It may contain an image.
+// plainLabel returns the text of a link from its label, which may also contain an image.
 func plainLabel(label string) string {
 	if i := strings.Index(label, "["); i >= 0 {
 		if inner, n := inlineLink(label[i:], true); n > 0 {

@@ -16,7 +16,8 @@ import (
 // FileScope selects where the servers of a file apply: for the user everywhere, or in one project.
 type FileScope string
 
-// The scopes of a file. Local is the part of a user's own file that applies to one project.
+// The scopes of a file, which say where its servers apply. Local is the part of a user's own file that applies to one
+// project.
 const (
 	User    FileScope = "user"
 	Local   FileScope = "local"
@@ -35,7 +36,8 @@ type Client struct {
 	// problem returns why an entry cannot be imported, or "" if it can.
 	problem func(entry map[string]any) string
 	places  []filePlace
-	// disabled reports whether the rest of the file disables a server. It may be nil.
+	// disabled reports whether a server is disabled by a part of the file other than the server's entry. The function
+	// is nil for clients whose files have no such part.
 	disabled func(whole map[string]any, name string) bool
 }
 

@@ -50,8 +50,8 @@ var (
 	errBulky = errors.New("it is too large in parts other than text, bytes and structuredContent")
 )
 
-// writeBytes scans p, the next bytes of the message, and returns those bytes that come after the end of what it
-// scanned. It stores an error in err. After an earlier error it scans nothing and returns p.
+// writeBytes scans p, the next bytes of the message. If it finds an error, it stores the error in err and returns the
+// part of p that was not scanned. After an earlier error it scans nothing and returns p.
 func (e *envelopeReader) writeBytes(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)

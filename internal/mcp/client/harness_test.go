@@ -185,8 +185,8 @@ func dialMode(mode string) func(context.Context) (io.ReadWriteCloser, error) {
 	return dialScripted(func(s *scripted) { maps.Copy(s.on, onMethod[mode]) })
 }
 
-// inBubble returns a pool for use inside a testing/synctest bubble. The bubble ends only when
-// every goroutine that the pool started has ended, so it needs no check for leaks.
+// inBubble returns a pool for use inside a testing/synctest bubble. The test need not check for leaked goroutines,
+// because the bubble ends only when every goroutine that the pool started has ended.
 func inBubble(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	p := New(servers, o)
 	t.Cleanup(func() { _ = p.Close() })

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// acquireSession returns the current session or a new one. The caller must call leaveUse. Concurrent callers wait for
-// the same connection attempt, which continues when one of them gives up.
+// acquireSession returns the current session or a new one. The caller must call leaveUse after using it. Concurrent
+// callers wait for the same connection attempt, which continues even if one of the callers gives up.
 func (s *serverConn) acquireSession(ctx context.Context) (*serverSession, *core.Error) {
 	for {
 		sess, d, err := s.currentSession()

@@ -20,7 +20,7 @@ import (
 	"retort/internal/core"
 )
 
-// readEnvelope returns an envelopeReader that has read data in pieces of n bytes.
+// readEnvelope returns an envelopeReader that has read all of data, in pieces of n bytes.
 func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	e := &envelopeReader{limit: 1 << 20, keep: keep}
 	for part := range slices.Chunk(data, n) {

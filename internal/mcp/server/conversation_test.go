@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestParkedConversationsAreBounded checks that isFull counts only the conversations that wait for their clients, not
-// those whose requests are still running.
+// TestParkedConversationsAreBounded checks that the limit on parked conversations, which wait for their clients, does
+// not count conversations whose requests are still running.
 func TestParkedConversationsAreBounded(t *testing.T) {
 	var all openConversations
 	for i := range 4 * maxParked {

@@ -126,8 +126,9 @@ func (d *exposedServers) notifyChange(server, method string, params json.RawMess
 	}
 }
 
-// syncTools updates the tools of exposed servers. The SDK gets a stub of each tool, so that it dispatches calls and
-// notifies clients of changes. Lists contain the servers' own definitions.
+// syncTools registers the current tools of exposed servers at the SDK, as stubs, so that the SDK dispatches calls of
+// these tools and notifies clients of changes. Lists of tools contain the servers' own definitions instead of the
+// stubs.
 func (d *exposedServers) syncTools() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -226,7 +227,9 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	}
 }
 
-// serverResult replaces an Outcome by the MCP result of an exposed server that the Outcome contains.
+// serverResult prepares the answer to a call of an exposed server's tool. If the answer is the Outcome of a
+// successful call, the MCP result that the Outcome contains becomes the exact result that the client gets. See
+// withExactResult.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
 	place := requestValuesOf(ctx).exact

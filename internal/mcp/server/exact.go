@@ -15,8 +15,8 @@ type exactResult struct {
 	modern bool // it says that it is complete
 }
 
-// MarshalJSON returns the result. It adds the members that every result must have since protocol version 2026-07-28,
-// if they are missing.
+// MarshalJSON returns the result as the server sent it. If they are missing, it adds resultType, which every result
+// must have since protocol version 2026-07-28, and the members of Meta as _meta.
 func (e *exactResult) MarshalJSON() ([]byte, error) {
 	raw := e.raw
 	if e.modern {
