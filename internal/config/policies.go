@@ -102,7 +102,7 @@ func (l LevelRules) withoutStar() LevelRules {
 	return l
 }
 
-// readMergedObjects reads the keys of an object. They may also be spread over a list of objects.
+// readMergedObjects reads an object whose keys may also be spread over a list of objects, which are then merged.
 func readMergedObjects(fields ...fieldReader) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {

@@ -130,8 +130,9 @@ func (s *TextScanner) CleanText(text string) (string, []TextFinding) {
 // textNeeds records which kinds of suspicious content a text must be searched for.
 type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguised bool }
 
-// findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule
-// matches, for beginnings of signs such as tags, and for non-ASCII characters. Most texts need no further scan.
+// findNeeds reads a text once and decides which scans the text needs. It looks for the words that the rules require,
+// for beginnings of signs such as tags, and for non-ASCII characters. In most texts it finds none of these, so that
+// no further scan is needed.
 func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 	word, run := newNeedReader(s, &n), 0
 	n.codes = mayBeCoded(text)

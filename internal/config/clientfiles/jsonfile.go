@@ -440,8 +440,8 @@ func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// memberText returns the text of a member's value as it is to be written to this file: unchanged if the text is
-// known, otherwise in the layout of the file.
+// memberText returns the text with which a member's value is written to this file: the text that it had in the file
+// before, if any, or else a new text in the layout of the file.
 func (l *jsonLayout) memberText(m objectMember) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil

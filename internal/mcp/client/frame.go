@@ -20,8 +20,8 @@ const (
 	leastSkip  = 64 << 20
 )
 
-// tooLong is the error for a line over the size limit. The line has been skipped, and reading can continue unless
-// endless is set.
+// tooLong is the error for a line over the size limit. Normally the line has been skipped, and reading can continue.
+// If endless is set, the end of the line was not found, and reading cannot continue.
 type tooLong struct {
 	limit   int64
 	id      jsonrpc.ID // of the response that the line was, if it could be seen

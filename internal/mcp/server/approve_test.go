@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 // unhurried limits programs to one hour, which no test program reaches even on a slow machine.
 var unhurried = engine.Limits{Timeout: time.Hour}
 
-// judged opens an engine with one demo server. Tests count effects in the demo server's own record.
+// judged opens an engine with one demo server. With the demo server's own record, a test can count the calls that had
+// an effect.
 func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")

@@ -28,8 +28,8 @@ func withRound(ctx context.Context, s requestState) context.Context {
 	return withRequestValues(ctx, v)
 }
 
-// withExactResult returns a context for a request to an exposed server. The function that makes the request finds the
-// pointer to in this context, and stores the server's result there.
+// withExactResult stores a pointer in the context of a request to an exposed server. The server's result will be
+// stored in the variable to which this pointer leads.
 func withExactResult(ctx context.Context, to *exactResult) context.Context {
 	v := requestValuesOf(ctx)
 	v.exact = to

@@ -354,7 +354,8 @@ func (c *conversation) wakeRequest() {
 	}
 }
 
-// askClient adds an upstream server's question to the next result and waits for the client's answer.
+// askClient adds an upstream server's question to the next result that the client gets, and waits for the client's
+// answer to the question.
 func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	c.mu.Lock()
 	q := &serverQuestion{answer: make(chan json.RawMessage, 1)}

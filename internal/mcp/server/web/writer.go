@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// permittedWriter writes an answer to a client. It bounds how long the client may take to accept each part, and stops
-// when the client's permission ends.
+// permittedWriter writes an answer to a client. It bounds how long the client may take to accept each piece of the
+// answer, and stops when the client's permission ends.
 type permittedWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
