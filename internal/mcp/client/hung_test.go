@@ -4,6 +4,8 @@ package client
 
 import (
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,9 +26,7 @@ func TestHungProcessIsEnded(t *testing.T) {
 		return err == nil
 	})
 	pid := p.StatusOf("s").PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	suspendProcess(t, pid)
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, core.KindUpstreamTimeout)
 	testenv.WaitUntil(t, "the status says that it hung", func() bool {
@@ -41,6 +41,19 @@ func TestHungProcessIsEnded(t *testing.T) {
 	if now := p.StatusOf("s").PID; now == pid {
 		t.Error("it is the same process")
 	}
+}
+
+// suspendProcess suspends a process and waits until all of it has stopped. A process that runs on another processor can
+// still answer a call after the signal was sent.
+func suspendProcess(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	testenv.WaitUntil(t, "the process has stopped", func() bool {
+		state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
+		return err == nil && strings.HasPrefix(strings.TrimSpace(string(state)), "T")
+	})
 }
 
 // TestSilentServerIsPinged checks that a server that does not answer a call is pinged, and that its session ends only
