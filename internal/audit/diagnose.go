@@ -66,7 +66,8 @@ func (d *rowDiagnosis) isLinked() bool {
 }
 
 // isShifted reports whether rows in front of the faulty row were removed and the later rows renumbered. It concludes
-// this if the next row would follow the faulty row at a later position of both. It tries up to 1000 missing rows.
+// this if the hash of the next row is correct for a higher sequence number than the row has. It tries up to 1000
+// missing rows.
 func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next

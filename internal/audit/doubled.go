@@ -44,8 +44,8 @@ func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, er
 	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
-// givenUpIn returns the chains that were given up. It finds them by the gap entries with which their successors
-// begin. Most audit logs have no such chains.
+// givenUpIn returns the chains that were given up. It finds them by the entry with which each chain begins that
+// continues a given-up one. Most audit logs have no such chains.
 func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {

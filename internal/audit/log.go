@@ -212,8 +212,8 @@ func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	return refused
 }
 
-// isRetractable reports whether an entry of this kind announces an action. If the entry cannot be written, the action
-// is not carried out.
+// isRetractable reports whether an entry of this kind announces an action that can still be called off. If such an
+// entry cannot be written, the action is not carried out.
 func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }

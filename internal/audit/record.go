@@ -84,9 +84,9 @@ type damagedArchiveError struct {
 func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
-// walkChain yields the rows of a chain from the sequence number next on: first from archives, then from the store.
-// After a *damagedArchiveError it continues with the rows after that archive. Unless seals is nil, walkChain calls it
-// with the seal of each archive.
+// walkChain yields the rows of a chain from a given sequence number on: first from archives, then from the store.
+// After a *damagedArchiveError it continues with the rows after that archive. It passes the seal of each archive to
+// the function seals, unless that is nil.
 func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
@@ -125,7 +125,7 @@ func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, err
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields the archived rows of a chain from the sequence number next on. It returns the sequence number
+// walkArchives yields the archived rows of a chain from a given sequence number on. It returns the sequence number
 // that follows the last of these rows. ok is false if the consumer has stopped.
 func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSeal), yield func(LogRow, error) bool) (_ int64, ok bool) {
 	for {
@@ -154,7 +154,7 @@ func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSea
 	}
 }
 
-// yieldArchive yields the rows of an archive from the sequence number next on.
+// yieldArchive yields the rows of an archive from a given sequence number on.
 func yieldArchive(a archiveFile, next int64, s *ArchiveSeal, yield func(LogRow, error) bool) (ok bool, failed error) {
 	for row, err := range a.readRows(s) {
 		if err != nil {

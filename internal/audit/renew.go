@@ -20,10 +20,12 @@ var (
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of the first entry of a chain that continues another one whose file became unreliable.
+// StatusLost is the Status of the first entry of a chain that continues another chain, because the file of the other
+// chain became unreliable.
 const StatusLost = "lost"
 
-// continuationFacts represents the facts (additional JSON data) of a gap entry that has the status StatusLost.
+// continuationFacts represents the facts (additional JSON data) of the first entry of a chain that continues another
+// chain, because the file of the other chain became unreliable. This entry has the status StatusLost.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued

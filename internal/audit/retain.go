@@ -130,7 +130,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 }
 
 // nextArchive returns the archive that already contains the first row of the store. The second result is false if
-// there is no such archive. A run leaves one if it is killed after writing the archive and before deleting the rows.
+// there is no such archive. Such an archive exists if a run was killed after it had written the archive and before it
+// deleted the rows from the store.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)

@@ -292,8 +292,8 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey makes the first queued row that needs a key carry the key into the store. If there is none yet, the next
-// such row will carry it.
+// attachKey makes the first queued row whose body is encrypted with a key carry this key into the store. If the queue
+// has no such row yet, the next one will carry the key.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {

@@ -133,8 +133,8 @@ func HTTPStatusOf(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refusedError returns an error with the given message. It wraps the cause about, which is ErrToken, ErrScope or
-// ErrUnavailable.
+// refusedError returns an error with the given message. It wraps its argument about, which says the cause: ErrToken,
+// ErrScope or ErrUnavailable.
 func refusedError(about error, format string, args ...any) *core.Error {
 	kind := core.KindPolicy
 	if about == ErrUnavailable {

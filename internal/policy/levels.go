@@ -130,10 +130,12 @@ func (v *PrincipalView) ReadableFolders() []string {
 	return all
 }
 
-// CommonPaths returns the paths that both lists of folders and files allow. No returned path is inside another one.
+// CommonPaths returns the paths that are allowed by each of two lists of folders and files. No returned path is
+// inside another returned path.
 func CommonPaths(a, b []string) []string { return commonFolders(a, b) }
 
-// commonFolders returns the paths that both lists of folders and files allow. No returned path is inside another one.
+// commonFolders returns the paths that are allowed by each of two lists of folders and files. No returned path is
+// inside another returned path.
 func commonFolders(a, b []string) []string {
 	both := []string{}
 	for _, x := range a {

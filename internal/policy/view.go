@@ -167,7 +167,8 @@ type principalSight struct {
 	decided map[*core.Tool]toolDecision
 }
 
-// toolDecision holds a decision on a tool, with what is needed to decide on its calls.
+// toolDecision holds the decision on a tool, and the EffectJudge that determines the effect of each call of this
+// tool.
 type toolDecision struct {
 	AccessDecision
 	judge *effect.EffectJudge

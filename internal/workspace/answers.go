@@ -33,8 +33,8 @@ type AnswerCache struct {
 // results is not limited otherwise.
 const maxAnswer = 1 << 20
 
-// NewAnswers returns a cache in the folder dir, which keeps each result for the duration life. most is the maximum
-// size of the cache in bytes. Each result counts entryCost bytes in addition to its size.
+// NewAnswers returns a cache in the folder dir. The argument life says how long each result is kept, and the argument
+// most is the maximum size of the cache in bytes. Each result counts entryCost bytes in addition to its size.
 func NewAnswers(dir string, life time.Duration, most int64) *AnswerCache {
 	return &AnswerCache{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }

@@ -61,8 +61,8 @@ func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	return total
 }
 
-// checkRoom returns an error if the workspace would exceed its quota after growing by the usage more. name is the
-// path for error messages.
+// checkRoom returns an error if adding the given usage would make the workspace exceed its quota. name is the path
+// for error messages.
 func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	if more.quotaBytes() > 0 && w.used.quotaBytes()+more.quotaBytes() > w.quota {
 		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts as %d bytes in addition to its content)",
@@ -76,9 +76,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its parents. It first checks that the quota has room for them and for more, the
-// usage that the caller will add afterwards. It counts the created folders, even if it fails halfway. The caller
-// itself must count what it adds. name is the path for error messages.
+// makeFolders creates a folder and its parents. It first checks that the quota has room for these folders and for the
+// usage that the caller will add afterwards, which is the argument more. It counts the created folders, even if it
+// fails halfway. The caller itself must count what it adds. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)

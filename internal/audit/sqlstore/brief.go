@@ -7,8 +7,8 @@ import (
 	"retort/internal/audit"
 )
 
-// groupTable returns the table or index from which sums are computed. A condition on executions needs the whole
-// table, because the covering index lacks that column.
+// groupTable returns the table or index from which usage is added up. A condition on executions needs the whole
+// table, because the index lacks the column for executions.
 func (s *sqlStore) groupTable(q *filterQuery) string {
 	if slices.ContainsFunc(q.conditions, func(c columnCondition) bool { return c.column == "execution" }) {
 		return "entries"

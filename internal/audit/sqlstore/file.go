@@ -129,8 +129,8 @@ func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &log, &moved)
 }
 
-// noteFiles stores the identities of the database file, its log and its index, so that later checks notice if one was
-// replaced. The connection for writing must be open, so that all three exist.
+// noteFiles stores the identities of the database file, its write-ahead log and the index of that log, so that later
+// checks notice if any of them was replaced. The connection for writing must be open, so that all three exist.
 func (e *sqliteEngine) noteFiles() (err error) {
 	if err := e.checkSameFile(e.path, e.file); err != nil {
 		return err

@@ -165,8 +165,8 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	}
 }
 
-// readPage reads the n newest rows that match the filter and are older than the position before. It uses the index
-// for the condition that lead refers to by number.
+// readPage reads the n newest rows that match the filter and are older than the position before. The argument lead is
+// the number of the condition whose index the database uses.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {

@@ -317,8 +317,8 @@ func computeIntegers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
-// fieldsOf evaluates an operand that must be a map, and returns its fields. If it is not a map, the error names the
-// operation that needs a map, which is passed as what.
+// fieldsOf evaluates an operand that must be a map, and returns the fields of the map. If the operand is not a map,
+// the error names the operation that needs one. The argument what is the name of this operation.
 func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {

@@ -157,8 +157,8 @@ func unquoteJSON(piece []byte) string {
 	return text
 }
 
-// judgeMember judges a key of an object, such as {"$out": "users"} or, for a database, {"command": {"delete":
-// "users"}}.
+// judgeMember judges a key of an object in the arguments. The key may be an operator, like $out in {"$out": "users"},
+// or for a database also a command, like delete in {"command": {"delete": "users"}}.
 func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
 		w.raiseEffect(key, core.EffectDestructive, key)

@@ -136,8 +136,8 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb makes the judgement destructive. verb is a further action that the description names, and it is
-// destructive.
+// addFurtherVerb makes the judgement destructive because of a destructive verb with which the description names a
+// further action of the tool.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
@@ -294,7 +294,8 @@ var (
 	)
 	determiner = wordSet("a an the any your all this these those one some money each every multiple new specific given its it")
 	joining    = wordSet("and or then also it that which will tool automatically")
-	// clause contains words that end the object of a verb.
+	// clause contains words, such as "which" and "after", that begin a new clause or phrase and so end the object of
+	// the verb before them.
 	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
 	// managing contains verbs that state the purpose of a tool instead of an action, such as manages.
 	managing = wordSet("manage handle work interact operate administer control maintain")

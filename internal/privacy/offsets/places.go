@@ -1,5 +1,5 @@
-// Package offsets maps hashes and numbers to 32-bit places, using little memory for very many entries. The caller
-// decides what a place means, for example an offset in a file. The place 0 means that there is no entry.
+// Package offsets maps hashes and numbers to places, using little memory for very many entries. A place is a 32-bit
+// number whose meaning the caller decides, for example an offset in a file. The place 0 means that there is no entry.
 package offsets
 
 import (
@@ -19,7 +19,8 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few is the default number of places at which a table becomes a large one.
+	// As soon as a ByHash has Few entries, it moves them from a Go map to a hash table that needs less memory, unless
+	// its field Limit sets another number.
 	Few = 4096
 )
 
@@ -74,8 +75,8 @@ func (x *ByHash) InsertOffset(h uint64, place uint32) {
 	x.few = nil
 }
 
-// ReplaceOffset replaces one of the places that are stored for a hash, the place old, by another one. It does nothing
-// if old is not stored for this hash.
+// ReplaceOffset replaces the place old, which is stored for a hash, by another place. It does nothing if old is not
+// stored for this hash.
 func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
@@ -140,8 +141,9 @@ func (s *hashShard) growTable() {
 // ByNumber maps non-negative numbers to places. The zero value is empty and ready to use.
 type ByNumber struct{ pages []*offsetPage }
 
-// offsetPage holds the places of pageSize consecutive numbers. It needs only two bytes per place while the places are
-// close together, as they are if places were assigned in the order of the numbers.
+// offsetPage holds the entries of a ByNumber for pageSize consecutive numbers. It needs only two bytes per entry
+// while the places to which these numbers are mapped are close together. They are if places were assigned in the
+// order of the numbers.
 type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: no place

@@ -159,7 +159,8 @@ var cardIssuers = []struct {
 	{9792, 9792, 4, "\x10"},                             // Troy
 }
 
-// isCard reports whether digits form a payment card number, judged by their prefix, their number and their checksum.
+// isCard reports whether digits form a payment card number, judged by their prefix, how many they are, and their
+// checksum.
 func isCard(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false

@@ -30,7 +30,8 @@ func (sc *textScan) endsInName() bool {
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// lastSolidEnd returns the end of the last finding that is neither a name nor a company.
+// lastSolidEnd returns the end of the last finding that is solid, which means that it is neither a name nor a
+// company. It returns 0 if there is none.
 func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {
@@ -40,7 +41,7 @@ func (sc *textScan) lastSolidEnd() int {
 	return 0
 }
 
-// withdrawNames removes all names that begin at start or later from the findings.
+// withdrawNames removes the names and companies at the end of the findings that begin at the offset start or later.
 func (sc *textScan) withdrawNames(start int) {
 	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
 		sc.out = sc.out[:len(sc.out)-1]

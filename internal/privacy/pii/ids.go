@@ -21,7 +21,7 @@ type idRule struct {
 	valid func(id []byte) bool
 }
 
-// idForm is one compiled pattern of a rule.
+// idForm holds one pattern of an idRule in compiled form.
 type idForm struct {
 	pattern string
 	alone   bool
@@ -111,8 +111,8 @@ func (fs *formIndex) addRule(r *idRule) {
 	}
 }
 
-// putForm adds a pattern to the index under the byte that must follow its first run of letters and digits. A pattern
-// that consists only of this run is added under every byte, because any byte may follow it.
+// putForm adds a pattern to a formIndex under the byte that must follow its first run of letters and digits. A
+// pattern that consists only of this run is added under every byte, because any byte may follow it.
 func putForm(lists *[seps]formList, f idForm) {
 	for sep := range lists {
 		if f.next == 0 || int(sepOf[f.next]) == sep {

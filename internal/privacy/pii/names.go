@@ -464,7 +464,8 @@ func (sc *textScan) takeCompany(w textWord, end int) int {
 	return sc.addFinding(start, companyEnd(sc.text, w.start, end), Company)
 }
 
-// isJoined reports whether the text between two words can occur inside a name.
+// isJoined reports whether two words can belong to one name, judged by the text between them, such as a space or a
+// hyphen.
 func isJoined(between []byte) bool {
 	switch string(between) {
 	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":

@@ -122,7 +122,7 @@ func (sc *textScan) findIPv6(start int) int {
 	return sc.addFinding(start, i, IP)
 }
 
-// quadEnd returns the end of an IPv4 address at i, or 0 if there is none: four numbers up to 255, separated by dots.
+// quadEnd returns the end of an IPv4 address (four numbers up to 255, separated by dots) at i, or 0 if there is none.
 func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {

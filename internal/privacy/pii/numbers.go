@@ -174,8 +174,8 @@ func (sc *textScan) findID(w textWord, l *formList) int {
 }
 
 // manyFollow reports whether a word of n digits, together with the text that follows it at i, can be long enough for
-// a personal number. Both together must have seven digits and capitals. Four are enough if the word has at most three
-// digits and a dot follows, because an IP address may begin there.
+// a personal number. The word and this text must have at least seven digits and capital letters in total. Four are
+// enough if the word has at most three digits and a dot follows, because an IP address may begin there.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false

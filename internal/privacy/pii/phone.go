@@ -154,7 +154,8 @@ func canBegin(text []byte, i int) bool {
 		!((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
-// behindPhone reports whether a phone number and a slash directly precede i.
+// behindPhone reports whether a phone number and a slash directly precede i, so that another phone number may begin
+// there.
 func (sc *textScan) behindPhone(i int) bool {
 	n := len(sc.out)
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone

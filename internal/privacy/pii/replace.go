@@ -164,8 +164,8 @@ func (w *documentWalker) nextDoc() *jsonDoc {
 	return w.docs[w.inside]
 }
 
-// walkDocument adds claims for the personal data of a parsed document in three passes: it collects names, scans the
-// values, then decides about columns.
+// walkDocument finds the personal data of a parsed document and adds a claim for each part that a token must replace.
+// It does so in three passes: it collects names, scans the values, then decides about columns.
 func (w *documentWalker) walkDocument(d *jsonDoc) {
 	w.collectNames(d)
 	for i := range d.nodes {
@@ -355,7 +355,7 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 	}
 }
 
-// scanText scans a text without JSON and adds claims for its personal data.
+// scanText scans a text without JSON and adds a claim for each part that a token must replace.
 func (w *documentWalker) scanText(v textView, h textHints) {
 	if w.escapes || v.at != nil {
 		if u, ok := v.decodeEscapes(); ok {
@@ -412,8 +412,8 @@ func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
 	w.found[len(w.found)-1].number = true
 }
 
-// walkNested adds claims for JSON inside a string. It returns false if the string is not JSON or is nested too
-// deeply.
+// walkNested parses JSON inside a string and adds a claim for each part that a token must replace. It returns false
+// if the string is not JSON or is nested too deeply.
 func (w *documentWalker) walkNested(v textView) bool {
 	t := bytes.TrimSpace(v.text)
 	if len(t) < 9 || w.inside == maxInside || !(t[0] == '{' && t[len(t)-1] == '}' || t[0] == '[' && t[len(t)-1] == ']') {

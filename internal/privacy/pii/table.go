@@ -67,7 +67,7 @@ func (w *documentWalker) learnCells(v textView, t textGrid, rows [][2]int, colum
 	}
 }
 
-// walkRow adds claims for the personal data in one row of a table.
+// walkRow adds a claim for each part of a table row that a token must replace.
 func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []valueMeaning) {
 	cells := t.cellRanges(v.text, r[0], r[1], nil)
 	for i, c := range cells {
@@ -87,7 +87,8 @@ func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []val
 	}
 }
 
-// textGrid holds the place of a table in a text: the header line, and the rows from body to end.
+// textGrid says where a table is in a text. The table consists of a header line and of rows, which extend from the
+// offset body to the offset end.
 type textGrid struct {
 	header, headerEnd, body, end int
 	comma                        byte

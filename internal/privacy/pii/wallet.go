@@ -104,8 +104,8 @@ func bech32Prefix(id []byte) bool {
 	return false
 }
 
-// isBech32 verifies the checksum of a Bech32 address. Addresses of witness version 0 have the checksum of BIP 173,
-// and those of later versions have the checksum of BIP 350.
+// isBech32 verifies the checksum of a Bech32 address. An address contains the version of its format, the witness
+// version. Version 0 has the checksum of BIP 173, and later versions have the checksum of BIP 350.
 func isBech32(id []byte) bool {
 	const charset = bech32Letters
 	s := strings.ToLower(string(id))

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// matchWhole returns the range of a text without surrounding blanks if all of it is a value of type t, otherwise 0,
-// 0. If sure is set, the key has determined the type, and only impossible values are refused. Otherwise the value
-// itself must look like the type.
+// matchWhole checks whether a text as a whole is a value of type t. If so, it returns the range of the text without
+// surrounding blanks, otherwise 0, 0. If sure is set, the key of the value has determined the type, and only
+// impossible values are refused. Otherwise the value itself must look like the type.
 func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	v := text
 	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
@@ -118,7 +118,7 @@ func byteMarks(v []byte) (all uint8) {
 	return all
 }
 
-// countCharacters returns the number of digits and of letters.
+// countCharacters returns how many digits and how many letters v contains.
 func countCharacters(v []byte) (digits, letters int) {
 	for _, b := range v {
 		switch {

@@ -146,7 +146,8 @@ func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	return false
 }
 
-// checkBudget returns an error if the cost exceeds the remaining budget of any value.
+// checkBudget returns an error if the cost of a comparison, in bits, exceeds the remaining budget of any compared
+// value.
 func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost float64) *core.Error {
 	for _, v := range values {
 		spent := 0.0

@@ -289,8 +289,8 @@ func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	return "", false
 }
 
-// plainJSON returns an asterisk for a character that would need an escape in a JSON string. It returns all others
-// unchanged.
+// plainJSON replaces a character by an asterisk if a JSON string could contain it only with an escape. It returns all
+// other characters unchanged.
 func plainJSON(r rune) rune {
 	if r < ' ' || r == '"' || r == '\\' {
 		return '*'

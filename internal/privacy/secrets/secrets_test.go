@@ -96,7 +96,8 @@ func wrap(s string, n int) string {
 	return strings.Join(append(lines, s), "\r\n")
 }
 
-// leaks describes in which encoding a text still contains a value. It returns "" if it does not.
+// leaks describes in which encoding a text still contains a value. It returns "" if the text does not contain the
+// value.
 func leaks(text, value string) string {
 	if strings.Contains(text, value) {
 		return "as it is"

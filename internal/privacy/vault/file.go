@@ -148,8 +148,8 @@ func (s *TokenSession) newSealedFile(f *os.File, secret []byte) (*sessionFile, e
 	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(fileMark))}, nil
 }
 
-// openFile decrypts the session's key and opens the data file that it belongs to. A file of format version 1 is
-// converted to the current format, with a new key.
+// openFile decrypts the session's key and opens the data file that is encrypted with this key. A file of format
+// version 1 is converted to the current format, with a new key.
 func (s *TokenSession) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {

@@ -326,8 +326,8 @@ func TestOriginsOfProcesses(t *testing.T) {
 	}
 }
 
-// TestErasedMeanwhile checks that a server which one process adds to a value does not restore the value if another
-// process has erased it.
+// TestErasedMeanwhile checks that a value which one process has erased does not come back when another process adds a
+// server to the list of servers that have sent it.
 func TestErasedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")

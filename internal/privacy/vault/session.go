@@ -259,8 +259,8 @@ func (s *TokenSession) savePending() error {
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// RefreshTokens removes values from memory that another process has erased. If nothing was erased, it costs only one
-// stat call.
+// RefreshTokens removes values from memory that another process has erased from disk. If nothing was erased, this
+// takes only one stat call.
 func (s *TokenSession) RefreshTokens() error {
 	if s.store.dir == "" {
 		return nil

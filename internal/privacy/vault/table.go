@@ -41,7 +41,8 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock represents a range of reserved numbers from next to last, both inclusive.
+// numberBlock represents a block of reserved numbers. Its field next is the first of these numbers that is still
+// unused, and its field last is the last one.
 type numberBlock struct{ next, last int }
 
 // frameSlot refers to one frame of entries, which is in memory or only in the file.
