@@ -153,7 +153,8 @@ func inSpan(f Filter, r *LogRow) bool {
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a UsageGroup with negative numbers, which subtracts a row from a sum.
+// negatedGroup returns a UsageGroup that contains one row with negative numbers. Adding it to a sum subtracts the
+// row, which must not be counted.
 func negatedGroup(r *LogRow) UsageGroup {
 	return UsageGroup{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

@@ -82,7 +82,7 @@ func (l *Log) replayChain(ctx context.Context, s LogStore, h ChainHead, since ti
 	return r
 }
 
-// chainEvents yields the verified events of a chain up to the entry with the sequence number last.
+// chainEvents yields the verified events of a chain, up to the entry whose sequence number is the argument last.
 func (l *Log) chainEvents(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		from, err := firstSequence(ctx, s, h, last, since, most)

@@ -141,7 +141,8 @@ func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	return a, there, err
 }
 
-// selectPortion selects the oldest rows for the next archive. It returns their unsigned seal and their number.
+// selectPortion selects the oldest rows for the next archive. It returns a seal for these rows, which is not signed
+// yet, and the number of rows.
 func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s ArchiveSeal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {

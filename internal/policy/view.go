@@ -153,8 +153,8 @@ func (v *PrincipalView) VisibleToolset(whole *core.Toolset) *core.Toolset {
 	return whole
 }
 
-// principalSight holds the rules for the principals to whom the same rules apply, and caches the tools that they can
-// see.
+// principalSight holds the rules that apply to one principal, or to all principals without rules of their own. It
+// caches which tools they may see.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool

@@ -28,8 +28,8 @@ func (u spaceUsage) subtractUsage(v spaceUsage) spaceUsage {
 // quotaBytes returns how many bytes count towards the quota: the content, and a fixed cost for each entry.
 func (u spaceUsage) quotaBytes() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entryUsage returns the space used by a file, or by a folder without its contents. It is zero if there is no such
-// entry. Links are not followed.
+// entryUsage returns the space used by a file, or by a folder without its contents. The result is zero if there is no
+// such file or folder. Links are not followed.
 func (w *Workspace) entryUsage(target string) spaceUsage {
 	info, err := w.root.Lstat(target)
 	switch {
@@ -61,8 +61,8 @@ func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	return total
 }
 
-// checkRoom returns an error if adding the given usage would make the workspace exceed its quota. name is the path
-// for error messages.
+// checkRoom returns an error if adding the given usage would make the workspace exceed its quota or its maximum
+// number of files and folders. name is the path for error messages.
 func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	if more.quotaBytes() > 0 && w.used.quotaBytes()+more.quotaBytes() > w.quota {
 		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts as %d bytes in addition to its content)",

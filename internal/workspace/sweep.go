@@ -304,8 +304,8 @@ func (w *sweepRun) removeOldest() error {
 	return nil
 }
 
-// SweepInBackground calls SweepSessions every hour until the function stop, which it returns, is called. It passes
-// the results and errors to the function report.
+// SweepInBackground calls SweepSessions after a minute and then every hour, until the returned function stop is
+// called. It passes the results and errors to the function report.
 func (s *WorkspaceStore) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {

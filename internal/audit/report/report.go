@@ -73,8 +73,8 @@ type Options struct {
 	Progress func(what string, entries int64)
 }
 
-// PeriodReport holds a compliance report about a period. Its JSON has version 1, and later releases may add fields to
-// it.
+// PeriodReport holds a compliance report about a period. The format of its JSON has version 1, and later releases may
+// add fields to this format.
 type PeriodReport struct {
 	Version    int                `json:"version"`
 	Standard   ReportStandard     `json:"standard"`

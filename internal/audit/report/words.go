@@ -82,7 +82,8 @@ func toolNamed(e *audit.Entry) string {
 	return toolOf(e)
 }
 
-// periodFlags returns the flags that restrict a query to the period of the report.
+// periodFlags returns the command-line flags with which the command retort audit query lists only entries of the
+// report's period.
 func (r *PeriodReport) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// disk mounts a small file system of its own and returns its folder.
+// disk mounts a new file system of a few megabytes for a test, and returns the folder at which it is mounted.
 func disk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

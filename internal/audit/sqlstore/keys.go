@@ -142,8 +142,8 @@ func (s *sqlStore) Drop(ctx context.Context, chain string, upTo int64) error {
 	return s.wrapError("store.drop", s.reclaimSpace(ctx, s.w))
 }
 
-// dropRows deletes the oldest rows of a chain up to the sequence number upTo, but at most maxRowsPerDelete rows. more
-// reports whether some of the rows up to upTo remain.
+// dropRows deletes the oldest rows of a chain, at most maxRowsPerDelete of them. The argument upTo is the sequence
+// number of the last row to delete. more reports whether further rows up to this one remain.
 func (s *sqlStore) dropRows(ctx context.Context, chain, upTo int64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

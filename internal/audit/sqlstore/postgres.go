@@ -24,7 +24,8 @@ const schemaName = "retort"
 // writeTimeout bounds each statement that writes, so that an unreachable server does not block the engine forever.
 const writeTimeout = 30 * time.Second
 
-// sessionPollInterval is how often it is checked whether the server has ended a terminated session.
+// sessionPollInterval is the time between two checks whether the PostgreSQL server has ended a session that was
+// terminated.
 const sessionPollInterval = 20 * time.Millisecond
 
 // postgresEngine implements databaseEngine with a PostgreSQL database, to which several engines may write, each its
@@ -349,7 +350,8 @@ func (e *postgresEngine) beforeCondition(p audit.RowPosition) (condition string,
 	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// largestChainBelow returns the number of the last chain whose name would sort before name.
+// largestChainBelow returns the number of the last chain that could exist before a name, if chains are ordered by
+// their names.
 func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {

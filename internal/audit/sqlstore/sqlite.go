@@ -275,7 +275,7 @@ func (e *sqliteEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// countTable returns the index by_kind, which contains all columns that are added up.
+// countTable returns the index by_kind, because it contains all columns that are needed to add up usage.
 func (e *sqliteEngine) countTable() string { return "entries INDEXED BY by_kind" }
 
 func (e *sqliteEngine) unindexedColumn(column string) string { return column }

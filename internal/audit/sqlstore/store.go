@@ -149,17 +149,17 @@ type databaseEngine interface {
 	// countColumn returns SQL that counts the entries with a given value in a column, up to a maximum. The value and
 	// the maximum are the parameters of the statement.
 	countColumn(column string) string
-	// countTable returns the table or index from which sums are computed.
+	// countTable returns the table or index from which usage is added up.
 	countTable() string
-	// unindexedColumn returns an SQL expression that has the value of a column. The expression is written so that the
-	// database cannot use the column's index.
+	// unindexedColumn returns an SQL expression for a column in a condition that must not use the column's index,
+	// because the statement uses the index of another condition.
 	unindexedColumn(column string) string
 	// sampleTable returns a table expression for a random sample of entries.
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// beforeCondition returns the SQL condition that an entry is older than p.
 	beforeCondition(p audit.RowPosition) (condition string, args []any)
-	// chainCondition reports whether the store can contain a chain. If only the database can decide that, it returns
-	// an SQL condition that selects the chain.
+	// chainCondition restricts a query to one chain. maybe is false if the store cannot contain the chain. If the
+	// store may contain other chains, too, condition is an SQL condition that selects the chain.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
 	// claimChain returns a connection for writing a chain, and the number of that chain. It creates a chain if there
 	// is none to continue. The error may wrap ErrTaken or ErrNone.

@@ -19,8 +19,8 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// As soon as a ByHash has Few entries, it moves them from a Go map to a hash table that needs less memory, unless
-	// its field Limit sets another number.
+	// Few is the number of entries at which a ByHash moves all of them from a Go map to a hash table that needs less
+	// memory. The field Limit can set another number.
 	Few = 4096
 )
 

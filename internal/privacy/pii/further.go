@@ -16,8 +16,8 @@ type customShape struct {
 func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
 // findCustom searches a text for values of custom types. It adds them to the findings of this text, which are the
-// elements of dst from index first on. A custom value replaces the findings that it overlaps, except text in the form
-// of a token.
+// elements of dst from the index first to the end. A custom value replaces the findings that it overlaps, except text
+// in the form of a token.
 func (s *Scanner) findCustom(dst []TypedSpan, first int, text []byte) []TypedSpan {
 	var found []TypedSpan
 	for _, sh := range s.shapes {

@@ -18,8 +18,8 @@ type KnownValues struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
 	// lengths maps the hash of a word to the length, in bytes, of the values that begin with this word. If these
-	// values have different lengths, it maps the hash to 256 plus an index into the field several. The list there
-	// contains all the lengths, longest first. Words with equal hashes share one entry.
+	// values have different lengths, it instead maps the hash to 256 plus an index. The element of the field several
+	// at this index lists all the lengths, longest first. Words with equal hashes share one entry.
 	lengths offsets.ByHash
 	several [][]uint8
 	// values maps the hash of a normalised spelling (see appendNormalized) to the offset, in the field text, of the

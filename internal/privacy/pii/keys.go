@@ -194,8 +194,8 @@ func (s *Scanner) nameOf(before []string) valueMeaning {
 	return valueMeaning{}
 }
 
-// vouchedBy returns the kinds of context words in a key, as bits. A word such as "passport" counts as context for
-// numbers in the key's value.
+// vouchedBy returns the kinds of context words in a key, as bits. Such a word, for example "passport", is evidence
+// that numbers in the key's value are personal.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {

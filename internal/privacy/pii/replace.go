@@ -104,7 +104,7 @@ func (w *documentWalker) learnNames() {
 	w.local = nil
 }
 
-// applyClaims returns the document with the claimed parts replaced by tokens.
+// applyClaims returns the document with a token in place of each part for which there is a claim.
 func (w *documentWalker) applyClaims(raw []byte, vault TokenMinter) []byte {
 	if len(w.claims) == 0 {
 		return raw
@@ -149,7 +149,7 @@ func quoteToken(token string, deep uint8) string {
 	return string(quote) + token + string(quote)
 }
 
-// walkView parses a text as JSON and adds claims for its personal data, so that it will be replaced by tokens.
+// walkView parses a text, as JSON where possible, and adds a claim for each part that a token must replace.
 func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
@@ -260,8 +260,9 @@ func (d *jsonDoc) isAboutPerson(o int32) bool {
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// scanNode searches one value of a JSON document for personal data and adds claims for what it finds. If an earlier
-// pass has found that the value contains a name, because its key says so, this name is between start and end.
+// scanNode searches one value of a JSON document for personal data, and adds a claim for each part that a token must
+// replace. If an earlier pass has found that the value contains a name, because its key says so, this name is between
+// start and end.
 func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
@@ -405,7 +406,7 @@ func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	}
 }
 
-// claimNumber adds a claim for a JSON number, so that a token replaces the number.
+// claimNumber adds a claim for a JSON number, which means that a token will replace the number.
 func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
 	v := d.view.subView(int(n.start), int(n.end))
 	w.addClaim(v, 0, len(v.text), t)

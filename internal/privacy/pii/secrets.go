@@ -220,7 +220,7 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
-// findHumped finds a secret that follows a camel-case name such as stripeApiKey or dbPassword.
+// findHumped finds a secret that follows a name with humps (in camel case), such as stripeApiKey or dbPassword.
 func (sc *textScan) findHumped(w textWord) int {
 	name := sc.text[w.start:w.end]
 	if len(name) > 60 || len(name) < 4 {

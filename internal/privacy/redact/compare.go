@@ -53,7 +53,8 @@ func (c *comparisonBudget) keyOf(e vault.TokenEntry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// comparedValue records the earlier comparisons of one value.
+// comparedValue records how many bits earlier comparisons have revealed about one value, and which of the latest
+// sorts included it.
 type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused

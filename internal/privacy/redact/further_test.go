@@ -46,7 +46,8 @@ func TestFurtherTypesOverlap(t *testing.T) {
 }
 
 // TestTreatmentHide checks that the treatment Hide replaces values from one server by tokens while another server's
-// values stay visible. It also checks that SealedType says the same about the properties of both servers' results.
+// values stay visible. SealedType must say the same: that programs get tokens in properties of the first server's
+// results, and values in those of the second server's results.
 func TestTreatmentHide(t *testing.T) {
 	s := open(t, Options{Modes: map[pii.Type]HideMode{pii.IP: Off}, Treats: func(server string, typ pii.Type) TypeTreatment {
 		if server == "hr" && (typ == pii.Name || typ == pii.IP) {

@@ -274,8 +274,8 @@ func (s *Redactor) SealedType(server, property string) string {
 	return ""
 }
 
-// treatedText returns the text that permanently replaces a value whose treatment is Mask or Block, and false for
-// other values.
+// treatedText returns the text that replaces a value whose treatment is Mask or Block. Unlike a token, this text
+// cannot be replaced by the value again. For other values the second result is false.
 func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	if m.border {
 		return "", false

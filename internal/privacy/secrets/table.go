@@ -25,7 +25,8 @@ type valueSpelling struct {
 	alone       bool // it counts only where it is no part of a word
 }
 
-// windowPlace says where a window, a short sequence of bytes, occurs: in which form or spelling, and at which offset.
+// windowPlace says where a window (a short sequence of bytes) occurs in secrets: in which form or spelling of a
+// secret, and at which offset.
 type windowPlace struct{ of, at int }
 
 // windowIndex maps windows, which are sequences of up to eight bytes, to the places where they occur in secrets. A

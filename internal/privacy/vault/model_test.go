@@ -12,7 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// small lowers the limits of a vault so that it keeps few entries in memory and must read most of them from disk.
+// small lowers the limits of a vault, so that a session keeps few entries in memory and must read the others from
+// disk.
 func small(s *TokenVault) *TokenVault {
 	s.limits.cache, s.limits.unsaved, s.limits.few = 4<<10, 40, 50
 	return s

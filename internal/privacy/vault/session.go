@@ -126,8 +126,8 @@ func (s *TokenSession) knownToken(e *TokenEntry) (string, error) {
 	return c.tokenText(known.number), s.saveIfLarge()
 }
 
-// saveIfLarge saves the pending entries if there are many of them. While a large result is processed, it may take
-// long until SyncFile is called.
+// saveIfLarge saves the entries that are not on disk yet if there are many of them. While a large result is
+// processed, it may take long until SyncFile is called.
 func (s *TokenSession) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil

@@ -197,8 +197,8 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry records the place of the entry with this number. If the entry has an older version, its place is
-// replaced.
+// indexEntry records the place of the entry with this number. If the table already knows an older version of the
+// entry, the new place replaces the old one.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.OffsetAt(number) == 0 {
 		c.count++
@@ -397,8 +397,8 @@ type frameCache struct {
 	sharing nameSharing
 }
 
-// loadFrame decodes a frame that was read from disk and caches it in slot i. If another goroutine has loaded it
-// meanwhile, it returns that frame.
+// loadFrame decodes a frame that was read from disk and caches it in slot i. If another goroutine has cached the same
+// frame meanwhile, loadFrame returns the cached one.
 func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entryFrame, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

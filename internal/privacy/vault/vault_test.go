@@ -176,8 +176,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestOthersAreSeen checks that a process finds tokens which another process has minted since, and drops values which
-// the other has erased.
+// TestOthersAreSeen checks that a process notices changes which another process has made: it finds tokens that the
+// other one has minted, and drops values that the other one has erased.
 func TestOthersAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
