@@ -162,7 +162,8 @@ func (l *Log) newCheckpointWriter(chain string) checkpointWriter {
 	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 }
 
-// verifyTail verifies the entries after the last checkpoint. Only an owner of the key can have added them.
+// verifyTail verifies the hashes and MACs of the entries after the last checkpoint. If they are valid, an owner of
+// the key has added these entries.
 func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 	var before []byte
 	for r, err := range l.store.Walk(ctx, l.head.Chain, max(noted.Seq, l.head.Base+1, 1)) {

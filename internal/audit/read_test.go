@@ -12,7 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// two returns an audit log of two engines that ran at the same time. The first one has an archive.
+// two returns a reader for the audit log of two engines that ran at the same time, and the stores of these engines.
+// The first engine also has an archive.
 func two(t *testing.T) (*LogReader, []*memory) {
 	t.Helper()
 	r := &LogReader{Archives: t.TempDir(), Checkpoints: t.TempDir(), Home: "home", Keys: testKeys()}
@@ -108,8 +109,8 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
-// erasing makes r record erasures in a chain of their own. Calling the returned function seen makes r read this
-// chain, too.
+// erasing makes r record erasures in a chain of their own. At first r does not read this chain. It does so after the
+// returned function seen was called.
 func erasing(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})

@@ -24,7 +24,7 @@ func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	return opening(t, first, o), first, second, o
 }
 
-// gives makes every write to the store fail with this error from now on.
+// gives makes every later write to the store fail with the given error.
 func (m *memory) gives(err error) {
 	m.set(func() {
 		m.fails = func(WriteBatch) error { return fmt.Errorf("the audit log: %w", err) }

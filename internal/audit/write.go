@@ -66,7 +66,8 @@ func (l *Log) nextBatch() []*queuedRow {
 	return batch
 }
 
-// waitForMore waits for the duration d. It returns earlier if a caller waits for a row or the log is closed.
+// waitForMore waits for the given time, so that further rows can be queued. It returns earlier if a caller waits for
+// a row or the log is closed.
 func (l *Log) waitForMore(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -218,7 +219,7 @@ func (l *Log) advanceHead(seq int64, hash []byte) {
 	l.mu.Unlock()
 }
 
-// writeCheckpoint writes a checkpoint of the chain's current end.
+// writeCheckpoint writes a checkpoint, which records where the chain ends now.
 func (l *Log) writeCheckpoint(end bool) {
 	if l.head.Seq == 0 || l.o.Checkpoints == "" {
 		return

@@ -197,7 +197,7 @@ func (w *Workspace) ListFolder(name string) ([]FileEntry, error) {
 	return files, nil
 }
 
-// ReadAt reads at most length bytes from offset on. It also returns the size of the whole file.
+// ReadAt reads at most length bytes of a file, beginning at an offset. It also returns the size of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
 	f, err := seal.OpenIn(w.root, localPath(name), os.O_RDONLY, 0)
 	if errors.Is(err, seal.ErrIrregular) {

@@ -351,7 +351,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	*list = append(makeRoom(*list), c)
 }
 
-// makeRoom removes the oldest element of a list if the list is full.
+// makeRoom removes the oldest element of a list if the list has reached its maximum length.
 func makeRoom[T any](list []T) []T {
 	if len(list) < maxListedLines {
 		return list

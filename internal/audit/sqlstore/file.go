@@ -143,8 +143,8 @@ func (e *sqliteEngine) noteFiles() (err error) {
 	return nil
 }
 
-// checkSameFile returns an error unless path still names the same file. The argument was holds the identity that the
-// file had before.
+// checkSameFile returns an error if the file at the path is no longer the one whose identity was stored earlier,
+// which is the argument was.
 func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {

@@ -52,7 +52,7 @@ func selectedColumns(bare bool) string {
 	return entryColumns + ", facts, body"
 }
 
-// readRawRows reads all rows of a query result and appends them to the list all.
+// readRawRows reads all rows of a query result and appends them to the given list.
 func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	defer rows.Close()
 	var execution sql.RawBytes

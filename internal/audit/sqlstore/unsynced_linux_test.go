@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// syncsFail makes every fsync and fdatasync of this process fail with EIO from now on.
+// syncsFail makes every later fsync and fdatasync of this process fail with EIO.
 func syncsFail(t *testing.T) {
 	t.Helper()
 	number, known := map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]

@@ -318,7 +318,7 @@ func computeIntegers(sign string, a, b int64) (any, error) {
 }
 
 // fieldsOf evaluates an operand that must be a map, and returns the fields of the map. If the operand is not a map,
-// the error names the operation that needs one. The argument what is the name of this operation.
+// the error contains the argument what, which names the operation that needs a map.
 func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {

@@ -175,8 +175,9 @@ func (f *encodedForm) maxSeparators(i int) int {
 // longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns the part of a value's Base64 that is the same in every text that contains the value. The value's
-// offset in the text must be congruent to shift modulo 3. Characters that also encode neighbouring bytes are omitted.
+// base64Core returns the part of a value's Base64 that is the same in every Base64 text that contains the value at an
+// offset which leaves the remainder shift when divided by 3. It omits the characters that also encode neighbouring
+// bytes.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])

@@ -132,7 +132,8 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings appends the places where a spelling of a secret occurs byte for byte to the list found.
+// findSpellings searches a text byte for byte for spellings of secrets. It appends the places where it finds one to
+// the given list.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
@@ -240,8 +241,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 	}
 }
 
-// readSignificant decodes the text from i on and appends its letters and digits to the scanner's text. It stops when
-// that text has as many bytes as the argument room says, and returns the offset at which it stopped.
+// readSignificant decodes the text from offset i and appends its letters and digits to the scanner's own text. It
+// stops when that text has the given number of bytes, and returns the offset at which it stopped.
 func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {

@@ -15,8 +15,9 @@ import (
 // What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
 // no UTF-8 count, too.
 
-// kept marks the bytes that are significant, and folded maps bytes to lower case. begins marks the bytes that begin a
-// unit to be decoded: an escape, a tag, or a character that may be a separator or stand for another one.
+// kept marks the bytes that are significant: ASCII letters and digits, and bytes of other characters. folded maps
+// capital letters to lower case. begins marks the bytes with which a unit to be decoded begins: an escape, a tag, or
+// a character that may be a separator or stand for another character.
 var kept, begins, folded = characterClasses()
 
 func characterClasses() (kept, begins [256]bool, folded [256]byte) {

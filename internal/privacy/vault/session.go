@@ -231,7 +231,7 @@ func (s *TokenSession) EachOfType(typ string, do func(TokenEntry) bool) error {
 	return s.table.eachOfType(typ, func(r *frameRecord) bool { return do(*r.toEntry()) })
 }
 
-// tokensOf returns the tokens of all values for which the function told returns true.
+// tokensOf returns the tokens of all values that the given function accepts.
 func (s *TokenSession) tokensOf(told func(value string) bool) (tokens []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -375,8 +375,8 @@ func (s *TokenSession) closeFile() {
 	}
 }
 
-// withExclusiveLock calls do while it holds the session's lock file. Before that, it reads what other processes have
-// written, and creates the data file if it does not exist.
+// withExclusiveLock calls the given function while it holds the session's lock file. Before that, it reads what other
+// processes have written, and creates the data file if it does not exist.
 func (s *TokenSession) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)
 	if err != nil {

@@ -257,7 +257,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether any server in the list from is missing in the list known.
+// lacksServer reports whether any server in the first list is missing in the second list.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
@@ -297,7 +297,7 @@ func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 	return nil
 }
 
-// hasMatch reports whether the function told returns true for any value.
+// hasMatch reports whether the given function accepts any value in the table.
 func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 	err := t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -313,8 +313,8 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept calls put with every entry, except those with a value for which the function told returns true. It
-// returns the number of entries left out.
+// copyExcept calls put with every entry, except those whose values the function told accepts. It returns the number
+// of entries left out.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*TokenEntry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
