@@ -31,7 +31,7 @@ var (
 	ErrUnavailable = errors.New("the token cannot be verified at the moment") // 503
 )
 
-// maxToken bounds the length of tokens that are examined, in bytes.
+// maxToken is the maximum length, in bytes, of a token that Authenticate examines.
 const maxToken = 16 << 10
 
 // Guard authenticates callers. It is safe for concurrent use.

@@ -231,8 +231,8 @@ func startsWithControl(text string) bool {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// validCommands returns an error for command rules that cannot be intended, such as a path as a name or an invalid
-// regular expression.
+// validCommands returns an error for command rules that must be mistakes, for example if the name of a command is a
+// path or a regular expression is invalid.
 func validCommands(commands []AllowedCommand) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {

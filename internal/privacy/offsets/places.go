@@ -37,7 +37,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// FindOffset returns the first place stored for the hash for which the given function returns true. It returns 0 if
+// FindOffset returns the first place that is stored for the hash and that the given function accepts. It returns 0 if
 // there is no such place.
 func (x *ByHash) FindOffset(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {

@@ -258,8 +258,8 @@ func (s *Redactor) treatmentOf(server string, t pii.Type) TypeTreatment {
 	return s.treats(server, t)
 }
 
-// SealedType returns the type of personal data for which programs get tokens in a property of a server's results,
-// judged by the property's name. It returns "" if they get no tokens there.
+// SealedType returns the type of personal data that programs see only as tokens in a property of a server's results,
+// judged by the property's name. It returns "" if programs see the values of the property.
 func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatmentOf(server, t) {

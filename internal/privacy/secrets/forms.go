@@ -92,7 +92,7 @@ func requiredLength(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// utf16Text returns the bytes that a text's two UTF-16 encodings have in common: the little-endian encoding without
+// utf16Text returns the bytes by which a text is found in both UTF-16 encodings: the little-endian encoding without
 // its last byte. For ASCII text, the big-endian encoding contains the same bytes, one position later.
 func utf16Text(text string) string {
 	var b []byte
@@ -102,7 +102,7 @@ func utf16Text(text string) string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// utf32Text returns the bytes that a text's two UTF-32 encodings have in common: the little-endian encoding without
+// utf32Text returns the bytes by which a text is found in both UTF-32 encodings: the little-endian encoding without
 // its last three bytes. For ASCII text, the big-endian encoding contains the same bytes, three positions later.
 func utf32Text(text string) string {
 	var b []byte

@@ -205,8 +205,8 @@ var scannerPool = sync.Pool{New: func() any { return &formScanner{} }}
 
 const batchBytes = 32 << 10
 
-// findForms appends to found the places where an encoded form of a secret occurs. It reads the text in batches. Each
-// batch begins with the end of the previous one, so that forms across the boundary are found.
+// findForms appends the places where an encoded form of a secret occurs to the list found. It reads the text in
+// batches. Each batch begins with the end of the previous one, so that forms across the boundary are found.
 func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
 	room := batchBytes + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
@@ -264,9 +264,9 @@ func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	return i
 }
 
-// verifyPlaces checks whether the text around a window contains a secret. It compares this text with each encoded
-// form in which the window occurs, and appends the matches to found. done is the index of the last byte that is part
-// of a match.
+// verifyPlaces checks whether the text around a window (a short sequence of bytes) contains a secret. It compares
+// this text with each encoded form in which the window occurs, and appends the matches to the list found. The result
+// done is the index of the last byte that is part of a match.
 func (s *formScanner) verifyPlaces(
 	t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int,
 ) ([]textPiece, int) {

@@ -102,8 +102,8 @@ var makers = []string{
 	"dop_v1_", "SG.", "shpat_", "whsec_", "eyJ",
 }
 
-// looksRandom reports whether a value seems to be generated at random. A shorter value is enough if it has the prefix
-// of a well-known issuer's token.
+// looksRandom reports whether a value is long and irregular enough to have been generated at random. A value with the
+// prefix of a well-known issuer's token may be shorter.
 func looksRandom(v string) bool {
 	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
 		return false

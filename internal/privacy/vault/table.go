@@ -257,7 +257,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether any server in the first list is missing in the second list.
+// lacksServer reports whether the list known lacks any server of the list from.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
