@@ -219,8 +219,8 @@ func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	return nil
 }
 
-// keyIn returns the map key for the key of a body. It includes the chain, because an execution that continues in
-// another chain has another key there.
+// keyIn returns the map key under which a body's encryption key is cached. It includes the chain, because an
+// execution that continues in another chain has another encryption key there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
 // readKeys reads keys from the store that holds a chain.

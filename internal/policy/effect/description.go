@@ -297,7 +297,7 @@ var (
 	// clause contains words, such as "which" and "after", that begin a new clause or phrase and so end the object of
 	// the verb before them.
 	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
-	// managing contains verbs that state the purpose of a tool instead of an action, such as manages.
+	// managing contains verbs, such as manage, that state the purpose of a tool instead of an action.
 	managing = wordSet("manage handle work interact operate administer control maintain")
 	// loses contains destructive verbs that count anywhere in a sentence, if they are in the third person and have an
 	// object: "the server revokes the old token".

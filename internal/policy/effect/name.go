@@ -147,7 +147,7 @@ func goesLive(w knownWord, rest []string) bool {
 	return false
 }
 
-// hasAny reports whether the set nouns contains the singular of any of the words.
+// hasAny reports whether any of the words, in the singular, is in the set nouns.
 func hasAny(words []string, nouns map[string]bool) bool {
 	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }

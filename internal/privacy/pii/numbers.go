@@ -276,8 +276,9 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a number is probably a count or other machine data, and not an ID. It judges by the
-// context: for example, a number next to another number or an unquoted JSON value is probably a count.
+// isCount reports whether a number is probably a count or other machine data, and not an ID. It judges by the text
+// around the number. For example, it returns true if another number is next to it, or if it is a JSON value without
+// quotes.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
 	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||

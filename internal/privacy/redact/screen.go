@@ -275,7 +275,7 @@ func (s *Redactor) SealedType(server, property string) string {
 }
 
 // treatedText returns the text that replaces a value whose treatment is Mask or Block. Unlike a token, this text
-// cannot be replaced by the value again. For other values the second result is false.
+// cannot be turned back into the value. For other values the second result is false.
 func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	if m.border {
 		return "", false

@@ -145,8 +145,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestForeign checks that text of a server which only looks like a token is hidden behind a real token. When a
-// program sends that token back to the server, the server must get its own text again.
+// TestForeign checks that text in a server's result that only looks like a token is hidden behind a real token. When
+// a program sends that token back to the server, the server must get its own text again.
 func TestForeign(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", `{"email":"ann@corp.example"}`)

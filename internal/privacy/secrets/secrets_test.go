@@ -221,8 +221,8 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// TestWorth checks which named values IsSecret takes for secrets, and that a short secret inside a longer word is not
-// masked.
+// TestWorth checks for which names and values IsSecret returns true, and that a short secret inside a longer word is
+// not masked.
 func TestWorth(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
