@@ -258,8 +258,8 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	chained(t, m.all())
 }
 
-// TestKeyOfWhatWasTakenBackInAQueue checks the same as TestKeyOfWhatWasTakenBack if the next body is already in the
-// queue.
+// TestKeyOfWhatWasTakenBackInAQueue checks that the key of an execution is stored with its next body if the entry
+// that carried the key could not be written, even if that body was already in the queue.
 func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))

@@ -32,7 +32,8 @@ func (m *checkpointIndex) lastMark() checkpointMark {
 	return m.all[len(m.all)-1]
 }
 
-// contradictsRow reports whether a checkpoint has another hash for a row. It must be called with the rows in order.
+// contradictsRow reports whether a checkpoint contains another hash for a row than the row itself. It must be called
+// with the rows in order.
 func (m *checkpointIndex) contradictsRow(r *LogRow) (yes bool) {
 	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
 		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)

@@ -45,7 +45,7 @@ func statements(all ...string) func(db *sql.DB) error {
 	}
 }
 
-// keptLog returns an audit log with some executions, which is closed, and the content of its file.
+// keptLog returns a closed audit log with some executions, together with the content of its file.
 func keptLog(t *testing.T) (*audit.LogReader, []byte) {
 	t.Helper()
 	l, r, path := begun(t, Options{})

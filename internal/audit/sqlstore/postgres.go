@@ -350,8 +350,7 @@ func (e *postgresEngine) beforeCondition(p audit.RowPosition) (condition string,
 	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// largestChainBelow returns the number of the last chain that could exist before a name, if chains are ordered by
-// their names.
+// largestChainBelow returns the largest number that a chain can have if its name sorts before the given name.
 func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {

@@ -251,7 +251,7 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// decodeNumber decodes an escape at i that consists of the prefix opens, a number in the given base, and a closing
+// decodeNumber decodes an escape at i, which consists of the given prefix, a number in the given base, and a closing
 // brace. end is 0 if there is no such escape at i.
 func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {

@@ -29,7 +29,7 @@ type entryTable struct {
 	cache    frameCache
 }
 
-// typeColumn indexes the entries of one type.
+// typeColumn indexes the entries of a session whose values have one type of personal data.
 type typeColumn struct {
 	prefix  string // of its tokens
 	seed    maphash.Seed
