@@ -93,9 +93,9 @@ func (c *checkpointWriter) openFiles() (err error) {
 
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// recordDurable records that a chain is durable up to seq. The head file is not synced, so after a power loss it may
-// be behind the chain, but never ahead of it. The append-only file gets a line only if the last one is old enough, or
-// if end is set.
+// recordDurable records that a chain is durable up to seq. It does not sync the file CHAIN.head, so after a power
+// loss this file may be behind the chain, but never ahead of it. It appends a line to the file that keeps all of its
+// lines only if the last line is old enough, or if end is set.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -124,7 +124,7 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	return nil
 }
 
-// appendLine appends a checkpoint to the append-only file and syncs it.
+// appendLine appends a checkpoint to the file that keeps all of its lines, and syncs this file to disk.
 func (c *checkpointWriter) appendLine(line []byte) error {
 	f, err := seal.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -141,7 +141,8 @@ func (c *checkpointWriter) closeFiles() {
 	}
 }
 
-// readHead returns the checkpoint in the head file of a chain, or the zero Checkpoint if there is none.
+// readHead returns the checkpoint in the file CHAIN.head, which says where the chain ends, or the zero Checkpoint if
+// there is none.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil
@@ -157,8 +158,8 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// steadyHead reads the head file of a chain, which an engine may be writing at the same time. It tries up to three
-// times until the signature is valid.
+// steadyHead reads the file CHAIN.head, to which an engine may be writing a new checkpoint at the same time. It tries
+// up to three times until the checkpoint has a valid signature.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
 		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.isSignedBy(nil)) {
@@ -179,8 +180,8 @@ func readSome(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// eachCheckpoint yields all checkpoints in dir, from head files and from the append-only file. For a checkpoint that
-// cannot be read it yields an error that names the file.
+// eachCheckpoint yields all checkpoints in the folder dir: those at which the chains end, and earlier ones. For a
+// checkpoint that cannot be read it yields an error that names the file.
 func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))

@@ -53,8 +53,8 @@ func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	return g, nil
 }
 
-// ClockLag returns how far the clock is behind the newest entry at the time now. It returns 0 if the difference is
-// within the tolerance.
+// ClockLag returns how far the clock is behind the newest entry. now is the time that the clock shows. The result is
+// 0 if the difference is within the tolerance.
 func (g QuickCheck) ClockLag(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > clockTolerance {
 		return late

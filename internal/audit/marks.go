@@ -17,7 +17,7 @@ type checkpointMark struct {
 	hash [32]byte
 }
 
-// checkpointIndex holds the checkpoints of a chain by position.
+// checkpointIndex holds the checkpoints of a chain, in the order of the entries to which they refer.
 type checkpointIndex struct {
 	chain string
 	here  bool // the chain is of this home

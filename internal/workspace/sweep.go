@@ -23,8 +23,8 @@ type RetentionPolicy struct {
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// SessionUse describes how much a session stores. The session is identified by the name of its folder, which equals
-// its own name unless that is not safe as a file name.
+// SessionUse describes how much a session stores. It identifies the session by the name of its folder. This is the
+// session's own name if that is safe as a file name.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`

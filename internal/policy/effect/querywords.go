@@ -1,7 +1,7 @@
 package effect
 
 var (
-	// statements maps the words with which statements begin to their classes.
+	// statements maps each word with which a statement can begin to the class of this word.
 	statements = classesByWord(map[wordClass]string{
 		reads: `select with show explain describe desc values table from pragma summarize use begin start commit rollback end savepoint
 			match optional unwind return ask construct prefix base profile declare`,

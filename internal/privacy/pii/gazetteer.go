@@ -196,7 +196,8 @@ const commonWords = " long young green brown black white king page may june apri
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
 
-// maxAlike bounds the number of values that share a normalised spelling. Further ones are not stored.
+// maxAlike bounds the number of values that share a normalised spelling. If there are more of them, the others are
+// not stored.
 const maxAlike = 16
 
 // putValue stores a value of type t. words is the value in lower case. If exact is not empty, only text with exactly

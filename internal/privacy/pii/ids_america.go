@@ -62,8 +62,8 @@ func americanRules() []idRule {
 	}
 }
 
-// isSSN reports whether the digits can be a US Social Security number. It refuses ranges that are never assigned and
-// four well-known invalid numbers, which appeared in advertisements for example.
+// isSSN reports whether the digits can be a US Social Security number. It refuses ranges that are never assigned, and
+// four invalid numbers that are well known, for example from advertisements.
 func isSSN(d []byte) bool {
 	area, group, serial := parseNumber(d[:3]), parseNumber(d[3:5]), parseNumber(d[5:])
 	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !isUniform(d) &&

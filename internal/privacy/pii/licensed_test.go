@@ -18,8 +18,9 @@ import (
 type licensed struct {
 	typ    Type
 	origin string // folder and what its authors call the case
-	// sign says how the case is used: + is a valid value and - an invalid one. = marks the expected findings inside a
-	// text. ~ followed by a word excludes the case for the reason that testdata/README.md gives.
+	// sign says how the case is used. With +, the value is valid and must be found, and with - it is invalid. With =,
+	// the case is a text in which the expected findings are marked. With ~ and a reason, the case is not used.
+	// testdata/README.md describes the format.
 	sign  string
 	label string // what stands before the value, or for = the region
 	text  string
@@ -171,8 +172,8 @@ func TestLicensedPhones(t *testing.T) {
 }
 
 // TestLicensedNames checks that the scanner finds names and companies in the text of letters, even if they are in
-// none of its lists. Companies without a legal form, such as GmbH, look like other words. Therefore they are measured
-// separately and may be missed.
+// none of its lists. Companies whose names contain no legal form (such as GmbH) look like other words. Therefore they
+// are measured separately and may be missed.
 func TestLicensedNames(t *testing.T) {
 	raw, err := os.ReadFile("testdata/faker/names.txt")
 	if err != nil {

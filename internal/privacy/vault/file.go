@@ -29,7 +29,7 @@ type sessionFile struct {
 	end    int64  // offset of the end of these frames
 }
 
-// frameSpan holds the place of a frame in a file.
+// frameSpan says where a frame is in a file.
 type frameSpan struct {
 	at           int64
 	size, number uint32

@@ -150,7 +150,8 @@ func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	return f, nil
 }
 
-// frameReader reads numbers and strings from text. If the input is invalid, it returns 0 or nothing and sets bad.
+// frameReader reads numbers and strings from the field text. If the input is invalid, it returns 0 or an empty result
+// and sets the field bad.
 type frameReader struct {
 	text []byte
 	bad  bool

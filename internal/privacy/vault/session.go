@@ -101,7 +101,8 @@ func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err 
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value and its place in the table. The place is 0 if the value is unknown.
+// findEntry returns the entry of a value, and the place (number) that refers to the entry in the table. The place is
+// 0 if the value is unknown.
 func (s *TokenSession) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil

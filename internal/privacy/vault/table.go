@@ -93,13 +93,14 @@ func (c *typeColumn) tokenText(number int) string {
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if the value is unknown.
+// findValue returns the entry of a value, whose hash is h, and the place (number) that refers to the entry in this
+// table. The place is 0 if the value is unknown.
 func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found frameRecord, place uint32, err error) {
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// searchHash returns the first entry with this hash whose value the given function accepts. The place is 0 if there
-// is no such entry.
+// searchHash returns the first entry with this hash whose value the given function accepts, and the place (number)
+// that refers to the entry. The place is 0 if there is no such entry.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
 	place = c.values.FindOffset(h, func(place uint32) bool {
 		r, wrong := t.recordAt(place)
@@ -116,7 +117,7 @@ func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) b
 	return found, place, nil
 }
 
-// recordAt returns the entry at a place.
+// recordAt returns the entry to which a place (a number that refers to an entry of the table) refers.
 func (t *entryTable) recordAt(place uint32) (frameRecord, error) {
 	f, err := t.frameAt(place >> placeBits)
 	if err != nil {
@@ -163,8 +164,8 @@ func (t *entryTable) addEntry(c *typeColumn, h uint64, e *TokenEntry, again bool
 	return nil
 }
 
-// putEntry appends an entry to the current frame and returns its place. It starts a new frame if the current one is
-// full.
+// putEntry appends an entry to the current frame and returns its place, the number that refers to the entry. It
+// starts a new frame if the current one is full.
 func (t *entryTable) putEntry(e *TokenEntry, again bool) (place uint32, err error) {
 	if t.filling == 0 || t.slots[t.filling].frame.Load().isFull() {
 		if len(t.slots) == maxSlots {
@@ -197,8 +198,8 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry records the place of the entry with this number. If the table already knows an older version of the
-// entry, the new place replaces the old one.
+// indexEntry records which place in the table refers to the entry with this number. If the table already knows an
+// older version of the entry, the new place replaces the old one.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.OffsetAt(number) == 0 {
 		c.count++
