@@ -243,8 +243,8 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (LogRow, error) {
 	return l.toRow(a.chain), nil
 }
 
-// countRow adds a row to the seal. It extends the seal's time range to include the row, and stores the row's hash as
-// that of the last row.
+// countRow adds a row to the seal. It extends the seal's time range to include the row. It also stores the row's hash
+// in the seal, which keeps the hash of the last row.
 func (s *ArchiveSeal) countRow(r *LogRow) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {

@@ -71,8 +71,8 @@ func userOf(r LogRow) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries that
-// are written many times for one program, such as those of calls, do not.
+// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries of
+// kinds that are written many times for one program, such as calls, do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,

@@ -12,9 +12,9 @@ import (
 )
 
 // ReplayEvents yields the events since a time from all chains of the same owner, in order of time and without bodies.
-// It reads this log's store and others. From each chain it yields at most the given number of events, the newest
-// ones. From its own chain it yields only the events before Open. It verifies each event by hash and MAC. If that
-// fails, it yields an error that wraps ErrCut and skips the rest of that chain.
+// It reads this log's store and the given other stores. From each chain it yields at most the given number of events,
+// the newest ones. From its own chain it yields only the events before Open. It verifies each event by hash and MAC.
+// If that fails, it yields an error that wraps ErrCut and skips the rest of that chain.
 func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, others ...LogStore) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain

@@ -73,7 +73,8 @@ type Filter struct {
 	Bare   bool // without Facts and Body
 }
 
-// RowPosition is the position of a row among those of all chains, which are ordered by At, then Chain, then Seq.
+// RowPosition is the position of a row in the order of all rows of all chains. Rows are ordered by At, then Chain,
+// then Seq.
 type RowPosition struct {
 	At    int64
 	Chain string

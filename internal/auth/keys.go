@@ -161,7 +161,8 @@ func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSON
 	return found
 }
 
-// canSign reports whether signatures of this algorithm can be verified with a public key.
+// canSign reports whether the private key that belongs to this public key can create signatures of the given
+// algorithm, so that the public key can verify them.
 func canSign(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:

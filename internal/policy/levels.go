@@ -9,8 +9,8 @@ import (
 )
 
 // LevelRules restricts the files, hosts and commands that a principal with this permission level may use. A nil list
-// restricts nothing, and an empty list allows nothing. The rules of a principal's own level apply in addition to
-// those of the default level.
+// restricts nothing, and an empty list allows nothing. A principal must obey both the rules of the principal's own
+// level and the rules of the default level.
 type LevelRules struct {
 	// Read and Write list folders and files of the workspace, relative to it; "." means the whole workspace. Whatever
 	// may be written may also be read. At the level ReadOnly, only the folder Scratch can be written, whatever these

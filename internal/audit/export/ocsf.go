@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// ocsfVersion is the version of the OCSF schema that events declare. Events use only what versions up to 1.8 have
-// neither removed nor restricted.
+// ocsfVersion is the version of the OCSF schema that events declare. Events use only those parts of this version that
+// later versions, up to 1.8, have neither removed nor restricted.
 const ocsfVersion = "1.2.0"
 
 // eventClass holds the event class of the OCSF schema and the activity that describe an entry.

@@ -33,7 +33,8 @@ func queryList[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// rawRow holds a row as stored: it has the numbers of names instead of the names.
+// rawRow holds a row as the database stores it. Instead of names, such as that of a tool, it contains the numbers by
+// which the database refers to them.
 type rawRow struct {
 	audit.LogRow
 	chain                                          int64

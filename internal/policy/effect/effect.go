@@ -8,9 +8,10 @@ import (
 )
 
 // OfTool returns the effect of a tool according to its name, description and annotations. If the name contains
-// several verbs, the one with the most severe effect decides. The description can raise the effect, and it decides
-// alone if the name has no verb. A tool without any verb counts as writing. Annotations can raise the effect too.
-// They can lower it only if the server is trusted, because they are unverified claims of the server.
+// several verbs, the verb with the most severe effect decides. The description can make the effect more severe, and
+// it decides alone if the name has no verb. A tool without any verb counts as writing. Annotations can make the
+// effect more severe, too. They can make it milder only if the server is trusted, because they are unverified claims
+// of the server.
 func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	e := statedEffect(t)
 	hinted, reason, ok := annotatedEffect(t.Annotations)

@@ -59,8 +59,9 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 returns the remainder modulo 97 of a number, as the checksum of an IBAN needs it. The number consists of the
-// digits of rest, followed by the characters of id, in which letters count from 10 to 35.
+// mod97 returns the remainder modulo 97 that the checksum of an IBAN needs. It divides the number that consists of
+// the digits of rest, followed by the characters of id. In this number a letter stands for two digits, from 10 for A
+// to 35 for Z.
 func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {

@@ -37,7 +37,7 @@ type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
-// formList holds the patterns that may match at one position, in the order in which they are tried.
+// formList holds the patterns of IDs that may match at one position of a text, in the order in which they are tried.
 type formList struct {
 	all, alone []idForm
 	words      uint64 // context words that any of all accepts

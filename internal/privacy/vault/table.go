@@ -117,7 +117,7 @@ func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) b
 	return found, place, nil
 }
 
-// recordAt returns the entry to which a place (a number that refers to an entry of the table) refers.
+// recordAt returns the entry at a place, which is a number that refers to an entry of the table.
 func (t *entryTable) recordAt(place uint32) (frameRecord, error) {
 	f, err := t.frameAt(place >> placeBits)
 	if err != nil {
