@@ -129,7 +129,7 @@ func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, 
 }
 
 // batchOf returns the rows of a chain that were written together, beginning at a sequence number. These are at most
-// the rows of one batch and one gap entry, which says that writing had failed before.
+// the rows of one batch and, if the chain continues another one, the gap entry that says so.
 func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
 	var rows []LogRow
 	for _, store := range stores {
