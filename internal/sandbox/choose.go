@@ -35,8 +35,8 @@ type BackendChooser struct {
 	backends []Backend
 }
 
-// NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. standard is the
-// name of the backend for requests that do not name one. It may be Auto.
+// NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. A request that
+// names no backend uses the one that the argument standard names. The value Auto is allowed there.
 func NewChooser(standard string, backends ...Backend) *BackendChooser {
 	return &BackendChooser{standard: standard, backends: backends}
 }
@@ -141,7 +141,7 @@ func (c *BackendChooser) findBackend(name string) Backend {
 	return nil
 }
 
-// checkBackend returns the reason why a backend cannot create the sandbox that s describes, or nil.
+// checkBackend returns the reason why a backend cannot create the sandbox that s describes, or nil if it can.
 func (c *BackendChooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	have := b.Capabilities()
 	switch {
@@ -222,8 +222,9 @@ func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	return e.WithHint("this machine does not have it: the user can set it up (see retort doctor) or choose another sandboxMode")
 }
 
-// describeNeed returns a text for error messages: the title of the weakest backend in strong, the backends that are
-// strong enough for a program. If there are several, the text adds "or a stronger one".
+// describeNeed returns a text for error messages that says which backend a program needs. Its argument lists the
+// backends that are strong enough, weakest first. The text is the title of the weakest of them, and adds "or a
+// stronger one" if there are several.
 func describeNeed(strong []Backend) string {
 	switch len(strong) {
 	case 0:

@@ -15,8 +15,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// oracle compiles a schema with the library against which this package is tested. The library is configured to behave
-// like this package: it asserts no formats, loads no documents and accepts patterns that Go cannot compile.
+// oracle compiles a schema with another JSON Schema library, against which this package is tested. It configures that
+// library to behave like this package: to assert no formats, load no documents and accept patterns that Go cannot
+// compile.
 func oracle(raw []byte) (s *jsonschema.Schema, lenient bool, err error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

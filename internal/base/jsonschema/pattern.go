@@ -16,8 +16,8 @@ type compiledPattern struct {
 	size   int // in instructions, about
 }
 
-// newPattern compiles a pattern. It returns the number of instructions that the schema's other patterns may still
-// use.
+// newPattern compiles a regular expression. The argument budget is the number of instructions that the patterns of
+// the schema may still use. newPattern also returns what is left of it for further patterns.
 func newPattern(source string, budget int) (*compiledPattern, int) {
 	p := &compiledPattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)

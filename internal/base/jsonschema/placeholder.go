@@ -105,7 +105,7 @@ func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// firstChoice returns the first alternative whose type is not null.
+// firstChoice returns the first of several alternative schemas whose type is not null, or nil if there is none.
 func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
@@ -122,7 +122,8 @@ func propertyCount(s any) int {
 	return len(o) + len(properties)
 }
 
-// mergeSchema copies into o the keywords of s that o lacks. It merges the properties of both.
+// mergeSchema copies into the schema o those keywords of the schema s that o lacks. If both have the keyword
+// properties, it adds the properties that o lacks.
 func mergeSchema(o map[string]any, s any) {
 	more, _ := s.(map[string]any)
 	for key, v := range more {

@@ -43,7 +43,7 @@ type Budget struct {
 	closed  bool
 }
 
-// New returns a Budget for an engine that may use as many bytes of memory as limit says.
+// New returns a Budget for an engine that may use limit bytes of memory.
 func New(limit int64) *Budget {
 	room := max(limit-ownBytes, minAnswerBytes)
 	b := &Budget{
@@ -225,8 +225,8 @@ const (
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its use was above
-// the threshold much and has dropped below the threshold little.
+// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when the amount that
+// the pool has granted has dropped from above the threshold named much to below the one named little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

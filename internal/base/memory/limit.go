@@ -70,7 +70,8 @@ func groupLimit(read func(name string) string) (least int64) {
 // the mount.
 type cgroupMount struct{ root, at string }
 
-// mountOf finds the mount of the version 1 memory controller or of the version 2 hierarchy in /proc/self/mountinfo.
+// mountOf finds the mount of a control group (cgroup) hierarchy in the text of /proc/self/mountinfo. The hierarchy is
+// the memory controller of cgroup version 1 if first is set, otherwise the only hierarchy of cgroup version 2.
 func mountOf(mounts string, first bool) cgroupMount {
 	for _, line := range strings.Split(mounts, "\n") {
 		before, after, _ := strings.Cut(line, " - ")

@@ -33,8 +33,8 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool of the amount total. Each owner can hold at most the amount share. Only an owner that holds
-// nothing can get more, by a single larger request.
+// NewPool returns a pool that divides the amount total among owners. No owner can hold more than the amount share,
+// with one exception: an owner that holds nothing gets a single request granted that is larger.
 func NewPool(total, share int64) *MemoryPool {
 	total = max(total, 1)
 	return &MemoryPool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
@@ -185,14 +185,16 @@ func (p *MemoryPool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// TryGrow adds the amount n if no request is waiting, enough is free and the owner's share allows it.
+// TryGrow adds the amount n to the hold and returns true if no request is waiting, the pool has enough free and the
+// owner's share allows it. Otherwise it returns false.
 func (h *MemoryHold) TryGrow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// ExtendHold adds the amount n if enough is free. It ignores waiting requests and the owner's share.
+// ExtendHold adds the amount n to the hold if the pool has enough free, even if requests are waiting or the owner's
+// share is exceeded.
 func (h *MemoryHold) ExtendHold(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -208,7 +210,7 @@ func (h *MemoryHold) extendBy(n int64) bool {
 	return true
 }
 
-// Shrink releases all but the amount n.
+// Shrink releases a part of the hold: afterwards it holds at most the amount n.
 func (h *MemoryHold) Shrink(n int64) {
 	if h == nil {
 		return

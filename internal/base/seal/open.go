@@ -45,7 +45,7 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
 // ReadFile opens a file of the data directory like OpenFile and returns its content. It returns an error if the file
-// is larger than the limit most, in bytes.
+// has more bytes than the argument most allows.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -86,8 +86,8 @@ type syscallRule struct {
 	refuse     bool
 }
 
-// argumentCondition tests one argument of a system call. It tests all bits if address is set, and otherwise only the
-// lower 32 bits, because kernels use no more than that of an int.
+// argumentCondition tests one argument of a system call. If address is set, it tests all bits of the argument.
+// Otherwise it tests only the lower 32 bits, because kernels ignore the others in an argument of the C type int.
 type argumentCondition struct {
 	argument int
 	test     conditionTest

@@ -121,8 +121,8 @@ func (w *oomWatcher) noteContainer(id string) {
 	w.news = make(chan struct{})
 }
 
-// isOutOfMemory reports whether a container ran out of memory. It waits for the daemon's event, but not longer than
-// the duration patience.
+// isOutOfMemory reports whether a container ran out of memory. It waits for the daemon's event that says so, but not
+// longer than the argument patience.
 func (w *oomWatcher) isOutOfMemory(id string, patience time.Duration) bool {
 	for late := time.After(patience); ; {
 		w.mu.Lock()

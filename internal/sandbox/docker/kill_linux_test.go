@@ -26,8 +26,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// atOnce is the number of programs that run in the engine at the same time. rounds is the number of programs that
-// each worker runs, one after the other.
+// atOnce is the number of programs that run in the engine at the same time, each started by a worker goroutine.
+// rounds is the number of programs that each worker runs, one after the other.
 const atOnce, rounds = 6, 5
 
 // commanding is the value of engine's argument kind that makes the engine's programs start commands.
@@ -216,8 +216,8 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	}
 }
 
-// saidOf returns the lines of the daemon's log that mention a container that has left something behind. It checks
-// only the containers whose ids are given.
+// saidOf returns what the daemon's log says about the given containers: the lines that mention the id of a container
+// that has left something behind, such as a process.
 func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {
@@ -238,8 +238,8 @@ func home(d *testenv.DockerDaemon) string {
 	return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
 }
 
-// leftOf lists the processes, mounts, control groups and files of the daemon that have the id of one of the
-// containers in their names.
+// leftOf lists what is left of containers with the given ids: the processes, mounts, control groups and files of the
+// daemon that have one of the ids in their names.
 func leftOf(d *testenv.DockerDaemon, ids []string) (left string) {
 	ours := func(text string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(text, id) })

@@ -194,8 +194,8 @@ func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
 	}
 }
 
-// removeOrphans removes the containers of dead engines. If a container could not be removed, kept contains its
-// engine's lock file. kept is nil if the containers could not be listed.
+// removeOrphans removes the containers of dead engines. It returns, as kept, the lock files of those engines of which
+// a container could not be removed. The result is nil if the containers could not be listed.
 func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {

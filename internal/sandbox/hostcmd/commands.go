@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Threads bounds the threads of a command. A command always has a single process, because the system call filter
-// forbids forking.
+// Threads bounds the number of threads of a command. A command is always a single process, because its system call
+// filter forbids forking.
 const Threads = 64
 
 // CommandSet holds the commands that FindCommands has looked for: commands that can be started, and commands that
@@ -91,8 +91,8 @@ func RefusedError(format string, args ...any) *core.Error {
 // opCommand is the value of the Op field in this package's errors.
 const opCommand = "isolate.command"
 
-// UnstartableError returns the error for a command that cannot be started because of err. If err already is an error
-// of this package, it is returned unchanged.
+// UnstartableError returns the error for a command that cannot be started because of err. If err is already the
+// result of UnstartableError or RefusedError, it is returned unchanged.
 func UnstartableError(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {
@@ -134,8 +134,8 @@ type BoundedOutput struct {
 	spilt bool
 }
 
-// NewOutput returns a BoundedOutput that keeps the first bytes of the output. most is their maximum number. If more
-// bytes are written, it calls end once.
+// NewOutput returns a BoundedOutput that keeps the first bytes of the output, at most as many as the argument most
+// says. When the output exceeds this number, the BoundedOutput calls the function end once.
 func NewOutput(most int, end func()) *BoundedOutput { return &BoundedOutput{most: most, end: end} }
 
 // Write implements io.Writer. It never returns an error.
@@ -155,9 +155,9 @@ func NewResult(code int, stdout, stderr *BoundedOutput) sandbox.CommandResult {
 	return sandbox.CommandResult{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
 }
 
-// StartError returns the reason why a sandboxed process failed to execute the command, or nil if it did not fail. It
-// reads the reason from the process's output. A command that fakes this output misleads only the program that started
-// it.
+// StartError returns the reason why the sandboxed process that should execute a command failed to do so, or nil if it
+// did not fail. It reads the reason from the output of that process. A command that fakes this output misleads only
+// the program that started it.
 func StartError(name string, ended sandbox.CommandResult) error {
 	text := string(ended.Stderr)
 	switch {

@@ -29,8 +29,9 @@ const (
 	// bytes. It is for garbage that the runtime has not collected yet and for copies of data that the process sends
 	// and receives.
 	guestOverhead = 64 << 20
-	// spareMapping is the number of bytes that a process may map beyond its resident memory, for the stacks of
-	// threads and for large allocator blocks. helperSpare is the same for a process that is not a guest.
+	// spareMapping is the number of bytes that the process of a guest may map beyond the memory that it may use, for
+	// the stacks of threads and for large allocator blocks. helperSpare is the same for a process that is not a
+	// guest.
 	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
@@ -77,8 +78,8 @@ func setLimit(pid, resource int, most uint64) {
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead }
 
 // watchLimits cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
-// runtime's own limits and those of the control group act first. The function stop ends the watching, and returns
-// when it has ended.
+// runtime's own limits and those of the control group act first. The returned function stop ends the watching and
+// waits until that has happened.
 func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -118,8 +119,9 @@ func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.Canc
 	}
 }
 
-// checkLimits returns the reason to kill a child, or nil. left is the distance of the child to its memory limit, in
-// bytes. full is how long the child has been unable to map memory.
+// checkLimits returns the reason to kill a child that has exceeded its memory or threads, or nil. The argument left
+// is the number of bytes that the child may still use. The argument full is how long it has been unable to map
+// memory.
 func checkLimits(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
 	switch {
 	case left < 0 || full > ceilingGrace:
@@ -139,7 +141,8 @@ func checkComputeTime(computed time.Duration, l core.Limits) error {
 	return nil
 }
 
-// untilLook returns how long to wait before the next measurement of a child that is left bytes below its limit.
+// untilLook returns how long to wait before a child's memory is measured again. The argument left is the number of
+// bytes that the child may still use.
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
@@ -164,9 +167,8 @@ func processorTimeOf(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticks
 }
 
-// atCeiling reports whether a process cannot map any more memory. data is the number of bytes that it has mapped.
-// Such a process may never end. CPython, for example, retries for ever to raise a MemoryError if it has no memory for
-// an integer.
+// atCeiling reports whether a process that has mapped data bytes cannot map any more memory. Such a process may never
+// end. CPython, for example, retries for ever to raise a MemoryError if it has no memory for an integer.
 func atCeiling(pid int, data int64) bool {
 	const least = 1 << 20 // unit of allocators
 	var most unix.Rlimit

@@ -30,17 +30,18 @@ func TestMemoryInGroup(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. Only the kernel's
-// limits for a process and watchLimits enforce it there. A program may exceed its limit by spareMapping more than
-// with control groups, because watchLimits may be late on a busy machine.
+// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. There, only
+// watchLimits and the kernel's limits for a single process enforce it. A program may then exceed its limit by
+// spareMapping more bytes, because watchLimits may be late on a busy machine.
 func TestMemoryWithoutGroups(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+guestOverhead+spareMapping) })
 	}
 }
 
-// exhaust runs programs that exceed different memory limits. It checks that each ends for that reason, that its
-// process exceeds the limit by at most the bytes in above, and that the memory of the test process hardly grows.
+// exhaust runs programs that exceed different memory limits. It checks that each ends for that reason, and that the
+// memory of the test process hardly grows. The argument above is the number of bytes by which the process of a
+// program may exceed the limit.
 func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)

@@ -34,7 +34,8 @@ func allowLoopback(a *syscall.SysProcAttr) {
 	}
 }
 
-// descriptorPair returns a socket pair for sending descriptors from a child (far) to this process (near).
+// descriptorPair returns the two ends of a socket pair over which a child can send descriptors to this process. The
+// child gets the end far, and this process keeps the end near.
 func descriptorPair() (near, far *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -91,7 +92,7 @@ func listenerIn(control []byte) net.Listener {
 }
 
 // forwardConnections lets the proxy serve the connections that the program opens. The proxy is h, if h is a
-// sandbox.ConnectionProxy. shut closes all connections and returns when none is left.
+// sandbox.ConnectionProxy. The returned function shut closes all connections and waits until none is left.
 func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {

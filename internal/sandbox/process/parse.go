@@ -139,7 +139,7 @@ func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	return found.child
 }
 
-// removeChild removes w and reports whether it was stored.
+// removeChild removes the stored child w and reports whether it was still stored.
 func (p *parsedChildren) removeChild(w *parsedChild) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

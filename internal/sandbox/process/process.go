@@ -53,8 +53,8 @@ type Options struct {
 	Warm int
 	// MaxWarm bounds the number of children that wait for programs under load. Zero means 8.
 	MaxWarm int
-	// Once is set if only one program is expected: a child that was taken is not replaced. Lazy is set if no program
-	// is expected: the first request starts the first child.
+	// Once says that only one program is expected, so that a child that was taken is not replaced. Lazy says that no
+	// program is expected, so that the first child is started only at the first request.
 	Once, Lazy bool
 	// Limits holds the limits that most programs have, which are set for children in advance. Zero fields mean the
 	// defaults.

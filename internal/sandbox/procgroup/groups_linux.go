@@ -46,9 +46,9 @@ func OpenGroups() *GroupSet {
 	return openV2(own, string(mounts))
 }
 
-// home returns the control groups of this process, as the text of /proc/self/cgroup before this process created
-// groups. Later that file may name the group of a child: it describes the first thread of this process, which may
-// have moved into that group to start the child.
+// home returns the text of /proc/self/cgroup from before this process created control groups. It names the control
+// groups in which this process runs. Later that file may name the group of a child: it describes the first thread of
+// this process, which may have moved into that group to start the child.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
@@ -129,7 +129,7 @@ func delegatesMemory(dir string) bool {
 }
 
 // claimDir creates the engine's directory below parent and removes the directories of killed engines. If such a
-// directory still contains processes, claimDir waits for their end. within limits the waiting.
+// directory still contains processes, claimDir waits for their end, but not longer than the argument within.
 func claimDir(parent string, within time.Duration) (string, error) {
 	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
@@ -298,8 +298,9 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number of bytes from a file of the control group. The file's name is the argument two for version
-// 2 of control groups, and the argument one for version 1. readBytes returns 0 if it cannot read the number.
+// readBytes returns the number of bytes that a file of the control group contains, or 0 if it cannot read the number.
+// The file's name depends on the version of control groups: it is the argument two for version 2, and the argument
+// one for version 1.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -313,7 +314,7 @@ func (o *ChildGroup) readBytes(two, one string) int64 {
 	return n
 }
 
-// KillAll kills all processes in the group and waits until they are gone. within limits the waiting.
+// KillAll kills all processes in the group and waits until they are gone, but not longer than the argument within.
 func (o *ChildGroup) KillAll(within time.Duration) {
 	if o == nil {
 		return
@@ -393,8 +394,8 @@ func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// placeOf returns this process's group for a controller, read from the text of /proc/self/cgroup. The empty
-// controller name stands for version 2 of control groups.
+// placeOf returns the path of the control group in which this process is, as seen by the given controller. It reads
+// the path from own, the text of /proc/self/cgroup. The empty controller name stands for version 2 of control groups.
 func placeOf(own, controller string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

@@ -255,8 +255,8 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 	}
 }
 
-// leftWithTwo implements a ToolHost that echoes a call's arguments. If they contain a 2, it does not answer until the
-// program ends.
+// leftWithTwo implements a ToolHost that answers a call with the call's arguments. If the arguments contain a 2, it
+// leaves the call unanswered until the program ends.
 var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()

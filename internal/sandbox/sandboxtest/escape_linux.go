@@ -40,7 +40,7 @@ func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...st
 }
 
 // PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The argument
-// without lists lines of that program that are left out because they do not apply to b.
+// without lists source lines that are removed from that program, because they do not apply to the backend b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -83,8 +83,9 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 	return string(r.Output)
 }
 
-// CheckProbe checks the output of a program that tries to escape. Each line is "closed NAME: reason" or "OPEN NAME".
-// The test fails if an attempt succeeded, or if the number of attempts is below least.
+// CheckProbe checks the output of a program that tries to escape. Each line of the output is "closed NAME: reason" or
+// "OPEN NAME". The test fails if an attempt has succeeded, or if there were fewer attempts than the argument least
+// says.
 func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0

@@ -150,8 +150,8 @@ func (s *backendSuite) testTime(t *testing.T) {
 	s.checkLimits(t, programs)
 }
 
-// limitOfTime tests that programs end by a real timeout. It expects no output, because on a slow machine the timeout
-// can pass before a program has begun.
+// limitOfTime tests that real timeouts end programs. It expects no output of the programs, because on a slow machine
+// the timeout can pass before a program has begun.
 func (s *backendSuite) limitOfTime(t *testing.T) {
 	b := s.sharedBackend(t)
 	for _, code := range []programText{forth, asleep} {
@@ -378,7 +378,8 @@ func (s *backendSuite) runOutOfTime(t *testing.T, b sandbox.Backend, code progra
 	return r
 }
 
-// watchHost checks at the end of the test that the peak memory of the test process has grown by at most 64 MiB.
+// watchHost registers a check for the end of the test: the peak memory of the test process, which hosts the
+// sandboxes, must have grown by at most 64 MiB.
 func (s *backendSuite) watchHost(t *testing.T) {
 	const most = 64 << 20
 	was := peakResident()

@@ -48,7 +48,8 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// whyNot ends a machine that did not become ready. It returns err, extended by the cause.
+// whyNot ends a machine that did not become ready, and returns the reason why it did not. The argument err is the
+// error that the caller has noticed.
 func (m *virtualMachine) whyNot(err error) error {
 	select {
 	case <-m.said:
@@ -67,7 +68,7 @@ func (m *virtualMachine) whyNot(err error) error {
 	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.FirstStderrLine(m.stderr.String()))
 }
 
-// endsItself reports whether the machine has ended by itself. It waits a moment for that.
+// endsItself reports whether the machine ends without being killed. It waits a moment for that.
 func (m *virtualMachine) endsItself() bool {
 	select {
 	case <-m.over:
@@ -77,8 +78,9 @@ func (m *virtualMachine) endsItself() bool {
 	return m.ended.Load() == nil
 }
 
-// startError returns the reason why a machine did not become ready. err is the error that occurred on a connection to
-// the machine. own is set if the machine ended by itself. The machine must have ended.
+// startError returns the reason why a machine did not become ready. It is called after the machine has ended. The
+// argument err is the error that occurred on a connection to the machine. The argument own says that the machine
+// ended before it was killed.
 func (m *virtualMachine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:

@@ -92,8 +92,8 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 	return b.life.Err()
 }
 
-// timeStart measures how long a machine takes to boot until its guest is ready, and then discards the machine. within
-// limits how long it waits for that.
+// timeStart measures how long a machine takes to boot until its guest is ready, and then discards the machine. It
+// returns an error if that takes longer than the argument within.
 func (b *vmBackend) timeStart(within time.Duration) (took time.Duration, err error) {
 	i, err := b.describeImage(quickjs, nil)
 	if err != nil {

@@ -121,8 +121,8 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 	return m, nil
 }
 
-// endWith kills the machine when ctx ends, until stop is called. It records the cause, so that later errors report
-// it.
+// endWith arranges that the machine is killed when ctx ends. The returned function stop cancels this. The cause of
+// the end of ctx is recorded, so that later errors report it.
 func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
 		m.abandonMachine(fmt.Errorf("the machine was killed before it was ready: %w", context.Cause(ctx)))

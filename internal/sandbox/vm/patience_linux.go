@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// starvationFactor times its time limit is the longest that a machine may take, however long it had to wait for a
-	// processor.
+	// starvationFactor limits the total time of a machine, including the time in which it waits for a processor: it
+	// may take at most this many times its time limit.
 	starvationFactor = 5
 	askEvery         = 250 * time.Millisecond
 )
 
-// killAfter kills the machine when it has run for the duration most, unless stop is called first. Time in which the
-// machine waits for a processor does not count, because it may be long on a busy computer.
+// killAfter kills the machine when it has run for the duration that the argument most states. The returned function
+// stop cancels this. Time in which the machine waits for a processor does not count, because it may be long on a busy
+// computer.
 func (m *virtualMachine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {

@@ -78,8 +78,8 @@ type monitorAnswer struct {
 	Event string `json:"event"`
 }
 
-// runMonitor lets QEMU's monitor execute commands one after the other and returns the last result. If until is not
-// empty, it also waits for the event of that name.
+// runMonitor lets QEMU's monitor execute commands one after the other and returns the last result. If the argument
+// until is not empty, runMonitor also waits for the event of that name.
 func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (last json.RawMessage, err error) {
 	var text []byte
 	for _, c := range commands {
@@ -95,7 +95,8 @@ func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (las
 	return p.readMonitor(until, len(commands))
 }
 
-// readMonitor waits until the monitor has answered the commands and has reported the event until.
+// readMonitor waits until the monitor has answered the commands and, if the argument until names an event, has
+// reported that event.
 func (p *machinePorts) readMonitor(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {

@@ -21,8 +21,8 @@ func (p *MemoryPeak) Note(now int64) int64 {
 // Bytes returns the peak so far, in bytes.
 func (p *MemoryPeak) Bytes() int64 { return p.bytes.Load() }
 
-// WatchMemory measures the memory of a guest again and again, with the pause every, until the guest is gone or the
-// function exceeds returns true. It reports whether exceeds has returned true.
+// WatchMemory measures the memory of a guest at the interval every. It stops when the guest is gone, or when the
+// function exceeds returns true for a measured value. WatchMemory reports whether exceeds has returned true.
 func WatchMemory(gone <-chan struct{}, every time.Duration, measure func() int64, exceeds func(now int64) bool) bool {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -51,7 +51,7 @@ func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
 }
 
 // forwardConnections lets the proxy serve the connections that a program opens. The proxy is h, if h is a
-// sandbox.ConnectionProxy. shut closes all connections and returns when none is left.
+// sandbox.ConnectionProxy. The returned function shut closes all connections and waits until none is left.
 func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
 	r, ok := g.(*relayedGuest)
 	proxy, is := h.(sandbox.ConnectionProxy)

@@ -122,7 +122,7 @@ func forwardHosts(listener, guest int) {
 
 const atOnce = 64 << 10
 
-// copyOneWay copies from one side to the other until one of them ends.
+// copyOneWay copies data between two descriptors, in one direction, until one of them ends.
 func copyOneWay(to, from int) {
 	buffer := make([]byte, atOnce)
 	for {
@@ -136,8 +136,8 @@ func copyOneWay(to, from int) {
 	}
 }
 
-// passOut copies the guest's output to the host until one of them ends. It returns true if the host has closed the
-// connection. Output of the guest that was not read yet then waits for the host's next connection.
+// passOut copies the guest's output to the host until the guest or the host closes its connection. It returns true if
+// the host has closed it. Output of the guest that was not read yet then waits for the host's next connection.
 func passOut(host, guest int) (more bool) {
 	buffer := make([]byte, atOnce)
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLRDHUP

@@ -43,8 +43,8 @@ func (l *MuxStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takeData waits for data and copies it to b. owed is the number of bytes that the caller must acknowledge to the
-// other side.
+// takeData waits for received data and copies it to b. It returns the number n of copied bytes and the number owed of
+// received bytes that the caller must acknowledge to the other side.
 func (l *MuxStream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
@@ -89,7 +89,8 @@ func (l *MuxStream) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// waitRoom waits until the other side has room for data, and returns how many of the want bytes may be sent now.
+// waitRoom waits until the other side has room for data. It returns how many of the bytes that the caller wants to
+// send may be sent now.
 func (l *MuxStream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()

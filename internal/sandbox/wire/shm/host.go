@@ -119,9 +119,9 @@ func (m *SharedMemory) Close() error {
 // longer until it makes its next call.
 const EmulatedCallTime = time.Millisecond
 
-// NewHost returns the engine's end of a connection. Data that does not fit into the memory m is sent over stream. If
-// the guest's next call usually arrives within the duration soon, the engine waits for it by spinning (polling
-// without sleeping). If soon is zero, a default for real processors is used.
+// NewHost returns the engine's end of a connection. Data that does not fit into the memory m is sent over stream. The
+// argument soon is the time within which the guest's next call usually arrives. For that time the engine waits by
+// spinning (polling without sleeping). If soon is zero, a default for real processors is used.
 func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *HostEnd {
 	h := &HostEnd{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
@@ -192,7 +192,8 @@ func SendBell(stream io.Writer) error {
 // access the memory.
 func (h *HostEnd) IsUsed() bool { return h.isUsable() }
 
-// setMet implements ringSide. It tells the guest when the engine has seen the guest's answer in the memory.
+// setMet implements ringSide. When the guest's answer has appeared in the shared memory, setMet writes there that the
+// engine has seen it. Both ends then know that the other one can access the memory.
 func (h *HostEnd) setMet() {
 	var answer [8]byte
 	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {
