@@ -30,10 +30,9 @@ func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 }
 
 // MarshalCanonical returns raw with sorted keys and without white space between tokens. Numbers keep their digits,
-// and <, > and & are not escaped.
-//
-// It returns an error if raw is not exactly one JSON value. It also returns one for JSON that servers could read
-// differently: invalid UTF-8, an unpaired surrogate, or an object that contains a key twice.
+// and <, > and & are not escaped. It returns an error if raw is not exactly one JSON value, or if servers could read
+// raw differently. That is so if raw contains invalid UTF-8, an unpaired surrogate, or an object that contains a key
+// twice.
 func MarshalCanonical(raw json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errAmbiguous

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// With returns a context that ends after d of active time, with the cause context.DeadlineExceeded. core.PauseClock
-// stops the clock of this context and of its parent contexts.
+// With returns a context that ends when the duration d of active time has passed, with the cause
+// context.DeadlineExceeded. core.PauseClock stops the clock of this context and of its parent contexts.
 func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithCancelCause(ctx)
 	c := &runClock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}

@@ -381,7 +381,8 @@ func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 // keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
 func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.keywordValue(b.obj, keyword) }
 
-// subschemaNode returns the node of a keyword whose value is a schema, or nil if the value is not one.
+// subschemaNode returns the node of the subschema that is the value of a keyword. It returns nil if the keyword is
+// missing or its value is not a schema.
 func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
 	v := b.keywordValue(keyword)
 	switch v.(type) {
@@ -425,7 +426,7 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 }
 
 // countOf returns the value of a keyword as an integer. 2.0 counts as 2. If the value is not a non-negative integer,
-// countOf returns the given default.
+// countOf returns the argument otherwise.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

@@ -62,8 +62,8 @@ func firstDraft(keyword string) int {
 	return 4
 }
 
-// keywordShape says where a keyword has subschemas: its value is one, its array contains them, or the members of its
-// object are subschemas.
+// keywordShape says where in a keyword's value the subschemas are: the value itself is a subschema, its array
+// contains subschemas, or the members of its object are subschemas.
 type keywordShape uint8
 
 const (

@@ -9,8 +9,9 @@ import (
 )
 
 // skipped lists the groups of the official test suite that are not run, because they need a document other than the
-// schema. prefix is how "file/description" begins. Compile must reject the schemas of these groups. Only the schemas
-// of the group vocabulary may compile, because Compile ignores their meta-schema.
+// schema. The field prefix is the start of a group's file name and description, separated by a slash. Compile must
+// reject the schemas of these groups. Only the schemas of the group vocabulary may compile, because Compile ignores
+// their meta-schema.
 var skipped = []struct{ prefix, why string }{
 	{"refRemote/", "remote documents are the subject"},
 	{"vocabulary/", "meta-schemas say which keywords count"},

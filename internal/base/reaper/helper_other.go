@@ -147,7 +147,8 @@ func Serve() {
 	}
 }
 
-// applyLine executes one line of the protocol between engine and helper. It ignores invalid lines.
+// applyLine executes one line of the protocol between engine and helper: it adds a process group to the map watched
+// or removes one from it. It ignores invalid lines.
 func applyLine(watched map[int]string, line string) {
 	if len(line) == 0 {
 		return

@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps those adopted children that were already dead in the previous round, as before records. It returns
-// the children that have died since.
+// reapDead reaps the adopted children that were already dead in the previous round. The argument before contains
+// these children. reapDead returns those that have died since, for the next round.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

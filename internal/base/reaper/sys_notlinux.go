@@ -29,8 +29,8 @@ func detachHelper(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid
 
 func ignoreSignals() { signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
 
-// killGroup kills the process group pid if its leader has the start time start. Without a start time it kills
-// nothing, because the id may belong to another process.
+// killGroup kills the process group that the process pid leads, if that process began at the time in the argument
+// start. If start is empty it kills nothing, because the id may belong to another process.
 func killGroup(pid int, start string) {
 	if start != "" && startTime(pid) == start {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)

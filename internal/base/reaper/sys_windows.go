@@ -79,8 +79,8 @@ func startTime(pid int) string {
 	return strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
-// killGroup kills the process pid if it has the start time start. Its descendants need not be killed, because Windows
-// has already terminated their job.
+// killGroup kills the process pid if it began at the time in the argument start. Its descendants need not be killed,
+// because Windows has already terminated their job.
 func killGroup(pid int, start string) {
 	process, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {

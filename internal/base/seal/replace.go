@@ -13,7 +13,7 @@ type ReplaceOptions struct {
 	Temporary string      // name of the new file until it is complete, as for os.CreateTemp; empty means ".tmp-*"
 	Mode      fs.FileMode // permissions; 0 means 0600
 	// Check is called when the new file is complete and durable, right before it replaces the old one. If Check
-	// returns an error, the old file is kept. It may be nil.
+	// returns an error, the old file is kept. If Check is nil, nothing is checked.
 	Check func() error
 }
 

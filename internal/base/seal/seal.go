@@ -60,7 +60,7 @@ func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// VerifyMAC reports whether code is the MAC of the parts under the given key.
+// VerifyMAC reports whether the argument code is the MAC of the parts under the given key.
 func VerifyMAC(key, code []byte, parts ...[]byte) bool {
 	return hmac.Equal(code, ComputeMAC(key, parts...))
 }

@@ -33,7 +33,8 @@ func (r Rate) IsFull(b Bucket, now time.Time) bool {
 	return b.left >= float64(r.Most)
 }
 
-// fill adds the events that the time since the last fill allows. If the clock was set back, it adds nothing.
+// fill adds to the bucket the events that the rate has allowed since the last fill. If the clock was set back, it
+// adds nothing.
 func (r Rate) fill(b *Bucket, now time.Time) {
 	if since := now.Sub(b.at); since > 0 {
 		most := float64(r.Most)

@@ -19,9 +19,9 @@ import (
 
 // Enter confines this process according to the SandboxPlan that it reads from its descriptor 3. If the plan names an
 // interpreter, the process becomes the interpreter and Enter does not return. Otherwise Enter returns when the whole
-// process is confined. harness returns, by name, the files of a profile's harness, the code that makes an interpreter
-// a guest. Enter also writes an error to standard error for the parent. After an error the process must exit with
-// ExitStatus(err).
+// process is confined. The function harness returns, by name, the files of a profile's harness, the code that makes
+// an interpreter a guest. Enter also writes an error to standard error for the parent. After an error the process
+// must exit with ExitStatus(err).
 func Enter(harness func(profile string) map[string][]byte) error {
 	// The kernel kills this process when the parent dies, according to the setting of the first thread. After execve
 	// that is the thread which called execve, so it must be the one that makes the setting. If the parent is dead
@@ -121,10 +121,9 @@ func receivePlan() (plan SandboxPlan, err error) {
 	return plan, json.Unmarshal(data, &plan)
 }
 
-// closeInherited closes the descriptors that this process has inherited, except the standard streams and the
-// descriptors that directly follow that of the plan. keep is the number of the latter. closeInherited recognizes
-// inherited descriptors by the missing close-on-exec flag, because Go sets that flag on all descriptors that it
-// opens.
+// closeInherited closes the descriptors that this process has inherited. It spares the standard streams and the
+// descriptors that follow planDescriptor directly, as many as the argument keep says. It recognizes inherited
+// descriptors by the missing close-on-exec flag, because Go sets that flag on all descriptors that it opens.
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -271,8 +270,8 @@ func (p *SandboxPlan) keptCapability() int {
 	return kept
 }
 
-// keepOne drops all capabilities of this thread except kept, which survives execve. The other threads lost theirs
-// when they changed the user.
+// keepOne drops all capabilities of this thread except the argument kept, and makes that one survive execve. The
+// other threads lost their capabilities when they changed the user.
 func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) error {
 	bit := uint32(1) << kept
 	set[0] = unix.CapUserData{Effective: bit, Permitted: bit, Inheritable: bit}

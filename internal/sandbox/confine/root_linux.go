@@ -89,8 +89,8 @@ func openTree(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
 }
 
-// openBelow opens a file or folder below m.Below. It follows no symbolic links, because programs may change the
-// folder's content at the same time.
+// openBelow opens the file or folder that m describes, which is below the folder m.Below. It follows no symbolic
+// links, because programs may change that folder's content at the same time.
 func openBelow(m PlanMount) (detachedMount, error) {
 	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

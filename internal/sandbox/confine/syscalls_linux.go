@@ -86,8 +86,8 @@ type syscallRule struct {
 	refuse     bool
 }
 
-// argumentCondition tests one argument of a system call. If address is set, it tests all bits of the argument.
-// Otherwise it tests only the lower 32 bits, because kernels ignore the others in an argument of the C type int.
+// argumentCondition tests one argument of a system call. The test named address compares all 64 bits of the argument.
+// The other tests look only at the lower 32 bits, because kernels ignore the rest of an argument of the C type int.
 type argumentCondition struct {
 	argument int
 	test     conditionTest

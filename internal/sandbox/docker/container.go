@@ -433,8 +433,8 @@ func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	}
 }
 
-// waitRemoved asks the daemon to report the container's removal and waits for the report. It closes the channel asked
-// as soon as the daemon has accepted the request.
+// waitRemoved asks the daemon to report the container's removal and waits for the report. As soon as the daemon has
+// accepted the request, waitRemoved closes the channel in the argument asked.
 func (c *guestContainer) waitRemoved(asked chan<- struct{}) {
 	defer close(c.gone)
 	response, err := c.daemon.api.openResponse(

@@ -25,8 +25,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// speak starts a fake daemon and returns the Options for it. The daemon responds to a request with the handler that
-// says contains for the request's method and path. It responds to all other requests with 404.
+// speak starts a fake daemon and returns the Options for it. The map says holds the daemon's handlers; a key such as
+// "GET /info" is a request's method and path. The daemon responds to all other requests with 404.
 func speak(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
 	if why := checkGuest(os.Args[0], ""); why != nil {

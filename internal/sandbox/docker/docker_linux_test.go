@@ -122,9 +122,9 @@ func pythonAt(path string) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
-// TestContract runs the contract tests of package sandboxtest. Only the built-in guest under runc runs all of them.
-// Unless RETORT_FULL is set, containers with an interpreter, a network or gVisor run only the tests in which that
-// makes a difference.
+// TestContract checks that containers fulfil the contract of package sandboxtest. Only the built-in guest under runc
+// runs all tests of the contract. Unless RETORT_FULL is set, containers with an interpreter, a network or gVisor run
+// only the tests whose result may depend on that difference.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		runner, language string
@@ -159,9 +159,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestEscapes checks that every escape attempt is blocked: those of a native program that may make the system calls
-// of the built-in guest, those of a native program that may make the calls of an interpreter, and those of a Python
-// program.
+// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program, once with the
+// system calls of the built-in guest and once with those that an interpreter may make, and by a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -163,7 +163,8 @@ func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJ
 func (e *jsEngine) dupValue(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
 func (e *jsEngine) freeValue(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// firstUnhandled returns the reason of the first unhandled rejection, without that of the promise given as except.
+// firstUnhandled returns the reason of the first rejected promise that has no handler. It ignores the promise that
+// the argument except holds. found is false if there is no other.
 func (e *jsEngine) firstUnhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
 	first := unhandledRejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {

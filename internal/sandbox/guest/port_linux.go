@@ -99,8 +99,9 @@ func (p *portConn) hangUp() {
 	}
 }
 
-// hungUp waits until the host has closed the connection, and reports whether it has. most limits the waiting, unless
-// it is nil. A signal may make hungUp return false early. Unread data does not count as closed.
+// hungUp waits until the host has closed the connection, and reports whether it has. It waits no longer than the
+// argument most says, or without limit if that is nil. A signal may make hungUp return false early. Unread data does
+// not count as closed.
 func (p *portConn) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
@@ -228,7 +229,7 @@ func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	return unix.Ppoll(files, &most, nil)
 }
 
-// silentPoll polls descriptors without informing Go's scheduler. most limits the waiting.
+// silentPoll polls descriptors without informing Go's scheduler. It waits no longer than the argument most says.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(

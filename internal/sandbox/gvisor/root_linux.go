@@ -119,7 +119,8 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 }
 
 // addBase adds what every root contains: this binary and an empty /sys, because a real /sys would describe gVisor. If
-// hidden is set, it also adds an empty /proc. addBase returns the path of the empty directory that it mounts there.
+// hidden is set, it also adds an empty /proc. It returns the path of the empty directory of the host that it mounts
+// at /sys and /proc.
 func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error) {
 	if err := r.copyFile(guestPath, guest); err != nil {
 		return "", err
@@ -132,8 +133,8 @@ func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error)
 	return empty, os.MkdirAll(empty, 0o755)
 }
 
-// writeSpec sets the OCI specification with which containers are started. walled is the JSON of the plan with which
-// the first process confines itself.
+// writeSpec sets the OCI specification with which containers are started. The argument walled is a SandboxPlan as
+// JSON, with which the first process of a container confines itself.
 func (r *guestRoot) writeSpec(walled string, command []string) {
 	r.spec = ociSpec{
 		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,

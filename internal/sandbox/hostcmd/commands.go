@@ -91,8 +91,8 @@ func RefusedError(format string, args ...any) *core.Error {
 // opCommand is the value of the Op field in this package's errors.
 const opCommand = "isolate.command"
 
-// UnstartableError returns the error for a command that cannot be started because of err. If err is already the
-// result of UnstartableError or RefusedError, it is returned unchanged.
+// UnstartableError returns the error for a command that cannot be started because of err. If this package has already
+// made err, for example with RefusedError, err is returned unchanged.
 func UnstartableError(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {

@@ -86,8 +86,8 @@ func NewImage(inside, program string) (*FileImage, error) {
 	return m, m.addLibraries(program, path.Dir(inside))
 }
 
-// CollectImage returns the files that the interpreter needs. found is the path of the interpreter's executable, as
-// FindProgram returns it.
+// CollectImage returns the files that the interpreter needs. The argument found is the path of the interpreter's
+// executable, as FindProgram returns it.
 func (i Interpreter) CollectImage(found string) (*FileImage, error) {
 	m, err := i.collectFiles(found)
 	if err != nil {

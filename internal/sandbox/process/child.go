@@ -21,9 +21,9 @@ import (
 
 const (
 	greeting = 10 * time.Second // time in which a child must become ready
-	// minSampledRuntime is the shortest running time for which a program's peak memory is measured, because measuring
-	// takes as long as a shorter program. Without a measurement, the report states the memory that the child used
-	// before the program arrived.
+	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. A shorter
+	// program would take no longer than the measurement. Without a measurement, the report states the memory that the
+	// child used before the program arrived.
 	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
@@ -74,8 +74,9 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and waits until it is ready for a program. If code is not empty, greetChild first sends
-// it to the child. It is the compiled harness, the code that runs programs in the child.
+// greetChild starts a child and waits until it is ready for a program. Before that, it sends the child the compiled
+// harness, the code that runs programs in the child. If the argument code, which holds the harness, is empty, it
+// sends nothing.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {

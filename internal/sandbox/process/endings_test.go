@@ -439,8 +439,9 @@ func running(pid int) bool {
 	return !bytes.HasPrefix(after, []byte("Z"))
 }
 
-// host implements an engine that keeps children busy, sleeping and waiting, and prints their process ids. The
-// arguments are a runtime and, unless it is built in, the path of its interpreter.
+// host implements the main function of an engine, the host of sandboxes. The engine keeps children busy, sleeping and
+// waiting, and prints their process ids. The arguments are a runtime and, unless it is built in, the path of its
+// interpreter.
 func host(arguments ...string) {
 	name, o := arguments[0], Options{Warm: 2}
 	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// explainExit sets the status and error in end for a program whose child exited by itself.
+// explainExit sets the status and error in the argument end, for a program whose child exited by itself.
 func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	c := s.child
 	<-c.exited

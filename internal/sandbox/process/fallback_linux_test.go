@@ -18,7 +18,7 @@ import (
 
 func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
-// confined is the environment variable that is set for test processes that cannot create namespaces.
+// confined is the name of an environment variable. It is set for test processes that cannot create namespaces.
 const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534

@@ -182,9 +182,9 @@ func (c *guestChild) exceededMemory(l core.Limits) bool {
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
-// footingOf measures the memory and threads of a process, on which its limits are based. The result is zero if the
-// process is gone. Only anonymous and shared memory counts as the process's own, not the pages of files such as the
-// executable.
+// footingOf measures the memory and threads of a process before its program arrives, on which its limits are based.
+// The result is zero if the process is gone. Only anonymous and shared memory counts as the process's own, not the
+// pages of files such as the executable.
 func footingOf(pid int) baselineMemory {
 	m := statusOf(pid)
 	return baselineMemory{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}

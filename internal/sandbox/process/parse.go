@@ -27,8 +27,8 @@ const (
 )
 
 // Parse parses code in a new child of a runtime, as wire.ParseCode describes. This child may later run exactly that
-// program and no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the
-// context's.
+// program and no other, so hostile code that takes over the parser affects only itself. The error is a *core.Error or
+// the error of the context.
 func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedProgram, error) {
 	s, err := b.Prepare(ctx, sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()})
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // inherited the lock.
 const inheritedLockGrace = 2 * time.Second
 
-// IsAbandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
-// process that locked the file is alive. If that process was killed while it was starting a child, the child also
-// holds the lock until it executes its program or dies. IsAbandoned waits a short time for that.
+// IsAbandoned reports whether the process that locked a file is dead. It tries to take the exclusive lock (flock) of
+// the file, and returns true if it gets the lock. If a process was killed while it was starting a child, the child
+// also holds the lock until it executes its program or dies. IsAbandoned waits a short time for that.
 func IsAbandoned(f *os.File) bool { return tryLock(f, inheritedLockGrace) }
 
 func tryLock(f *os.File, within time.Duration) bool {

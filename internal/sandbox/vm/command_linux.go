@@ -176,7 +176,8 @@ func (m *virtualMachine) runOrder(whole context.Context, o *commandOrder, c sand
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// readParts copies the output of a command until the machine reports the command's end.
+// readParts reads the parts in which a machine sends the result of a command, until the last part, which reports the
+// command's end. It copies the command's output to stdout and stderr.
 func readParts(wire io.Reader, stdout, stderr io.Writer, end *vminit.GuestEnd) error {
 	for r := bufio.NewReader(wire); ; {
 		kind, data, err := vminit.ReadPart(r)

@@ -348,7 +348,7 @@ func (m *virtualMachine) Limit(l core.Limits) {
 // memoryAllowance returns how much the memory of a machine may grow after its program arrives, in bytes.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
-// checkMemory kills the machine if it uses more memory than the limits l allow.
+// checkMemory kills the machine if it uses more memory than the limits of its program allow.
 func (m *virtualMachine) checkMemory(l core.Limits) {
 	most := m.footing + memoryAllowance(l)
 	if warmpool.WatchMemory(m.over, lookEvery, m.measurePeak, func(now int64) bool { return now > most }) {

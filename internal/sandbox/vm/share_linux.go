@@ -20,8 +20,8 @@ const (
 	// its shared memory, whose name begins with ringPrefix. That file is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// memoryGap is the address in bytes at which a gap in the memory of a machine begins. Memory beyond this size is
-	// mapped above the gap.
+	// memoryGap is the address, in bytes, at which the memory of a machine has a gap. If a machine has more memory
+	// than that, the rest is mapped above the gap.
 	memoryGap = 3 << 30
 	// unlockedGrace is the age up to which a shared memory file may be unlocked, because its engine has just created
 	// it. An older unlocked file counts as orphaned.

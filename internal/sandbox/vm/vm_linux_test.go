@@ -115,9 +115,9 @@ func described(runtime, path string) interpreter.Interpreter {
 // long on an emulated processor, but most of those programs compute little.
 const emulated = 4
 
-// TestContract runs the contract tests of package sandboxtest. Programs can take several seconds on an emulated
-// processor, so unless RETORT_FULL is set, it runs only the tests of how a virtual machine starts, is limited and
-// ends.
+// TestContract checks that virtual machines fulfil the contract of package sandboxtest. Programs can take several
+// seconds on an emulated processor, so unless RETORT_FULL is set, it runs only the tests of how a machine starts, is
+// limited and ends.
 func TestContract(t *testing.T) {
 	forAll(t, func(t *testing.T, driver, runtime string) {
 		o := optionsHere(t, driver)
@@ -140,8 +140,8 @@ func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
 	}
 }
 
-// TestEscapes checks that every escape attempt is blocked: those of a native program that may make the system calls
-// of the built-in guest, and those of a Python program.
+// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program, which may make
+// the system calls of the built-in guest, and by a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -209,8 +209,8 @@ func TestCopiesDiffer(t *testing.T) {
 	})
 }
 
-// differ runs a program in several copies of a virtual machine that was saved at the time kept. It checks that the
-// copies produce different random values and have the current time.
+// differ runs a program in several copies of a virtual machine. It checks that the copies produce different random
+// values and have the current time. The argument kept is the time at which the machine was saved.
 func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{

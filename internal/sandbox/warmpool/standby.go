@@ -30,9 +30,9 @@ type Guest interface {
 	Limit(core.Limits)
 	// Peak returns the peak memory of the guest, in bytes, or 0 if it is unknown.
 	Peak() int64
-	// Explain sets the status and error in end for a guest that ended by itself: because it ran out of memory, was
-	// killed or crashed. It is called after the connection to the guest has ended. It may wait a moment for the
-	// cause. The caller fills in the fields that Explain does not set.
+	// Explain sets the status and error in the argument end for a guest that ended by itself: because it ran out of
+	// memory, was killed or crashed. It is called after the connection to the guest has ended. It may wait a moment
+	// for the cause. The caller fills in the fields that Explain does not set.
 	Explain(end *wire.ProgramEnd, p core.CheckedProgram)
 }
 

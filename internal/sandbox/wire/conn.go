@@ -109,7 +109,7 @@ func (c *FrameConn) addFrame(f Frame) {
 }
 
 // gatherBuffer returns an empty buffer in which several small frames can be collected for one write. It has room for
-// size bytes and for a body that is shorter than copyBelow. The caller must hold c.mu.
+// size bytes and for a frame body that is short enough to be copied. The caller must hold c.mu.
 func (c *FrameConn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {

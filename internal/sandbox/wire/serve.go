@@ -396,8 +396,8 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// endOf returns how the program ended. err is the error that ended the reading of frames. cause is the reason why the
-// context had already ended, or nil.
+// endOf returns how the program ended. The argument err is the error at which the session stopped reading frames. The
+// argument cause is the reason why the context had already ended, or nil.
 func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 	end := s.end
 	end.Output = []byte(strings.ToValidUTF8(string(s.output), "�"))

@@ -49,15 +49,16 @@ func ResultStop(size, limit int64) *StopReason {
 		"the returned value has %s, more than the %s allowed", FormatBytes(size), FormatBytes(limit))
 }
 
-// TimeoutStop returns the StopReason for a program that has not ended after the active time span.
+// TimeoutStop returns the StopReason for a program that has not ended within its timeout, which the argument span
+// states. Only active time counts.
 func TimeoutStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"make fewer or smaller steps, run independent calls concurrently with Promise.all, or use a longer timeout_ms",
 		"the program had not ended after %v", span)
 }
 
-// ComputingStop returns the StopReason for a program that has computed for the duration span without waiting for
-// anything.
+// ComputingStop returns the StopReason for a program that has reached its limit of computing time, which the argument
+// span states. Time in which the program waits does not count.
 func ComputingStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"process less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",

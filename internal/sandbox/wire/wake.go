@@ -46,14 +46,15 @@ func (w *wakeTimer) sendWake() {
 	}
 }
 
-// wakeAfter schedules a wake frame after the duration span. The new wake frame replaces one that is still scheduled.
+// wakeAfter schedules a wake frame that is sent when the time in the argument span has passed. It replaces a wake
+// frame that is still scheduled.
 func (w *wakeTimer) wakeAfter(span time.Duration) {
 	w.beginWait(w.waits())
 	w.timer.Reset(span)
 }
 
-// beginWait records that the guest waits from now on, so that its computing time does not grow until resume is
-// called. It ends the previous wait, if any.
+// beginWait records that the guest now waits, so that its computing time does not grow. The function resume ends the
+// wait. beginWait first ends the previous wait, if there is one.
 func (w *wakeTimer) beginWait(resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,8 +46,9 @@ type ProgramSuite struct {
 	AtOnce  int    // how many programs run at the same time; one if it is 0
 	Update  bool   // write what programs do into their files
 
-	// Of and Part select programs if RETORT_FULL is not set: those whose index modulo Of is Part. If Of is 0, all
-	// programs run. If Own is set, the programs for which the files record an outcome of this runtime run, too.
+	// Of and Part select programs if RETORT_FULL is not set: a program runs if its index modulo Of is Part. If Of is
+	// 0, all programs run. If Own is set, the programs for which the files record an outcome of this runtime run,
+	// too.
 	Of, Part int
 	Own      bool
 

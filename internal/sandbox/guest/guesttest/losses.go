@@ -157,9 +157,9 @@ var lossyPrograms = []struct {
 		lossyProgram{`{"a": [1, "x", None, True, {}], "b": {}}`, `{"a":[1,"x",null,true,{}],"b":{}}`, ""}},
 }
 
-// TestLosses tests how values that JSON cannot represent are converted. The conversion must be as documented, with a
-// warning about what was lost. Unless RETORT_FULL is set, it tests only the values whose index in the table is a
-// multiple of every.
+// TestLosses checks how values that JSON cannot represent are converted. The conversion must be as documented, with a
+// warning about what was lost. Unless RETORT_FULL is set, only some of the values are tested: those whose index in
+// the table is a multiple of the argument every.
 func TestLosses(
 	t *testing.T, runtime string, every int,
 	runProgram func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd,

@@ -93,8 +93,8 @@ func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error
 	return file, wire, err
 }
 
-// openMemory opens the machine's memory at the address at, where the memory begins that is shared with the host. The
-// machine's kernel does not use that memory.
+// openMemory opens the machine's memory and positions the file at the address at which the memory begins that is
+// shared with the host. The machine's kernel does not use that memory.
 func openMemory(at int64) (*os.File, error) {
 	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
 	if err != nil {
@@ -107,8 +107,9 @@ func openMemory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// makeRoot mounts the root file system, which contains the files of the archive, a second time and makes that mount
-// the root. Unlike the first one, it can be replaced. The confinement of the guest does that later.
+// makeRoot mounts the root file system, which contains the files of the archive, a second time and makes the second
+// mount the root. The confinement of the guest replaces the root later, which would be impossible with the first
+// mount.
 func makeRoot() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
@@ -201,7 +202,8 @@ func (c *MachineConfig) runGuest(wire *os.File, control io.Writer) error {
 	return nil
 }
 
-// beginChild starts a child that confines itself according to the plan p. The child inherits the open files in more.
+// beginChild starts a child that confines itself according to the plan p. The child also inherits the open files in
+// the argument more.
 func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
 	plan, err := startChild(cmd, more...)
 	if err != nil {
