@@ -160,8 +160,8 @@ func (c *BackendChooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	return nil
 }
 
-// weakestBackend returns the weakest backend that satisfies s. It does not query the backends that are stronger than
-// that one, because some start a sandbox to find out their capabilities.
+// weakestBackend returns the weakest backend that satisfies s. It queries the backends in ascending order of strength
+// and stops at the backend that it returns, because some start a sandbox to find out their capabilities.
 func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	var closed Backend
 	for _, b := range c.backends {

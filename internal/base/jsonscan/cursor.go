@@ -83,8 +83,8 @@ func (c *Cursor) SkipValue() bool {
 	return true
 }
 
-// SkipOpen reads the rest of the innermost open object or array, with its closing bracket. It returns false if that
-// is missing.
+// SkipOpen reads the rest of the innermost open object or array, including its closing bracket. It returns false if
+// the closing bracket is missing.
 func (c *Cursor) SkipOpen() bool {
 	for open := 1; c.At < len(c.Text); {
 		switch c.Text[c.At] {

@@ -110,8 +110,8 @@ func (e *evaluator) checkNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// checkBasic checks the type, const and enum of a value. If one of them fails, the value is checked no further,
-// because more violations would not help the user.
+// checkBasic checks the type, const and enum of a value. After the first of these that fails, it checks the value no
+// further, because more violations would not help the user.
 func (e *evaluator) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.allowsValue(v):

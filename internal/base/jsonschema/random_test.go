@@ -69,8 +69,8 @@ func (g *generator) document() any {
 	return doc
 }
 
-// withoutSiblings removes const from every schema of an old draft that also has a $ref. Drafts before 2019-09 ignore
-// such keywords, but the library used for comparison does not.
+// withoutSiblings removes the keyword const from every schema of an old draft that also has a $ref. Drafts before
+// 2019-09 ignore the siblings of a $ref, but the library used for comparison does not ignore const.
 func (g *generator) withoutSiblings(v any) {
 	switch v := v.(type) {
 	case map[string]any:

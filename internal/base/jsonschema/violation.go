@@ -168,7 +168,7 @@ func quoteAll(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-// formatNumber formats a number with commas, such as 5,000 for 5000.0.
+// formatNumber formats a number with commas and without needless decimals: 5000.0 becomes "5,000".
 func formatNumber(v any) string {
 	s := fmt.Sprint(v)
 	if n, ok := v.(json.Number); ok {

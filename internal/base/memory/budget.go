@@ -187,11 +187,11 @@ func (w *transformWork) Free() {
 	w.bytes.Free()
 }
 
-// Shrink calls Free, because a finished conversion needs no memory.
+// Shrink is called when a conversion is finished. It calls Free, because a finished conversion needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield lets other conversions run that are waiting for their turn. If there are any, it gives up the turn of this
-// conversion and waits for the next one. Otherwise it does nothing.
+// Yield lets other conversions run that are waiting for their turn on the processor. If there are any, this
+// conversion gives up its turn and waits until it gets another one. Otherwise Yield does nothing.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.HasWaiters() {
 		return nil

@@ -44,9 +44,10 @@ func (d *directChild) stopTree(grace time.Duration) {
 	}
 }
 
-// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, it kills
-// the rest of the group at once. If the child is being stopped, the rest gets the grace period that stopTree has set.
-// Only then is the child reaped, so that its process id, which is also the group's id, is not reused before.
+// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, awaitEnd
+// kills the rest of the group at once. If stopTree is stopping the child, the rest of the group first gets the grace
+// period that stopTree has set. Only then is the child reaped, so that its process id, which is also the group's id,
+// is not reused before.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)

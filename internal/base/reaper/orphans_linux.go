@@ -26,9 +26,9 @@ func adoptsOrphans() bool {
 	return err == nil && set != 0
 }
 
-// adoptedChildren returns the children of this process that it has not started itself. It recognises the children
-// that it has started itself by the process descriptor that os/exec holds until they are waited for. It returns none
-// if the system has no such descriptors.
+// adoptedChildren returns the children that this process has adopted. It recognizes the children that this process
+// has started itself, and omits them: os/exec holds a process descriptor for each of these until it was waited for.
+// It returns none if the system has no process descriptors.
 func adoptedChildren() (children []ProcessStat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later

@@ -215,7 +215,8 @@ func (k *keeperProcess) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of a process that this process lacks the permission to kill, such as sudo.
+// killBelow kills the descendants of the process parent. It is for a process, such as sudo, that this process is not
+// permitted to kill itself.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)

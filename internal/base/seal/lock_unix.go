@@ -12,7 +12,7 @@ import (
 )
 
 // Lock acquires the exclusive lock on the file at path. If other processes hold the lock, it waits, but not longer
-// than the duration patience. The lock is held until unlock is called or the process ends.
+// than the argument patience. The lock is held until unlock is called or the process ends.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_EX, patience)
 }
@@ -50,7 +50,7 @@ func waitForLock(f *os.File, how int) error {
 	}
 }
 
-// LockFile locks an open file. If other processes hold the lock, it waits, but not longer than the duration patience.
+// LockFile locks an open file. If other processes hold the lock, it waits, but not longer than the argument patience.
 // The lock is held until UnlockFile is called or the process ends.
 func LockFile(f *os.File, patience time.Duration) error {
 	return flockWithin(f, syscall.LOCK_EX, patience)

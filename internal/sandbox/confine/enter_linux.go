@@ -226,8 +226,8 @@ const standardError = 2
 const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 
 // dropCapabilities drops all capabilities except keptCapability. If the process becomes an interpreter, it also
-// clears the bounding set, so that none can be regained. It does that only in the current thread, because the other
-// threads end then.
+// clears the bounding set, so that no capability can be regained. It clears the set only in the current thread,
+// because the other threads end when the process becomes the interpreter.
 func (p *SandboxPlan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {

@@ -12,8 +12,9 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ringPrefix is the prefix of the names of shared memory files. Through such a file a container and its engine share
-// memory. The file is created before the container starts and removed once the guest has opened it.
+// ringPrefix begins the names of the shared memory files, which contain ring buffers. Through such a file a container
+// and its engine share memory. The file is created before the container starts and removed once the guest has opened
+// it.
 const ringPrefix = "ring-"
 
 // supportsSharedMemory reports whether the guest of an image can share memory with the engine.

@@ -45,8 +45,8 @@ func MainRestored(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{restored: true})
 }
 
-// MainCompiled works like Main for a guest that first receives the output of CompilePrelude. That saves most of the
-// guest's start time.
+// MainCompiled works like Main for a guest that first receives the output of CompilePrelude. Because the prelude is
+// then already compiled, the guest starts in a fraction of the time.
 func MainCompiled(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{compiled: true})
 }

@@ -28,7 +28,8 @@ const rehearsalProgram = `(async function () {
 	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
 })`
 
-// finishWaking completes the start of a restored copy. It is called shortly before a program arrives.
+// finishWaking completes the start of a guest in a copy of a saved virtual machine, shortly before its program
+// arrives. It seeds random numbers and warms up an emulated processor.
 func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
 // warmEmulator runs typical code before the program arrives, so that an emulated processor has translated the code. A

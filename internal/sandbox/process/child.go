@@ -101,15 +101,16 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
-// refusedWalls reports whether err means that the operating system did not let a child confine itself.
+// refusedWalls reports whether err means that the operating system did not let a child set up its walls, which
+// confine it.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
 		strings.Contains(err.Error(), ": walls: ")
 }
 
-// StartHelper starts this binary in a role other than guest, with the confinement of a guest. most limits its memory,
-// in bytes. StartHelper returns a connection to the process's standard input and output. Closing the connection ends
-// the process.
+// StartHelper starts this binary in a role other than guest, with the confinement of a guest. The argument most is
+// its memory limit, in bytes. StartHelper returns a connection to the process's standard input and output. Closing
+// the connection ends the process.
 func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.

@@ -28,9 +28,9 @@ type compiledHarness struct {
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness for children of kind k, or nil if it is not compiled yet. The start of
-// the second such child begins to compile it in the background. The first start does not, because a user who runs a
-// single program does not need it.
+// compiledHarness returns the compiled harness for children of kind k, or nil if it is not compiled yet. Compiling
+// begins in the background when the second child of kind k starts. The start of the first child does not begin it,
+// because a user who runs a single program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil

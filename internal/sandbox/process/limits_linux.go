@@ -17,8 +17,8 @@ import (
 
 const (
 	// maxSampleInterval and minSampleInterval bound the time between two measurements of a child's memory. The nearer
-	// the child is to its limit, the shorter the time. fillRate is the number of bytes that a process is assumed to
-	// fill per nanosecond.
+	// the child is to its limit, the shorter the time. fillRate is the speed at which a child is assumed to fill its
+	// memory, in bytes per nanosecond.
 	maxSampleInterval, minSampleInterval = 20 * time.Millisecond, time.Millisecond
 	fillRate                             = 4
 	// cpuSampleInterval sets the interval at which the processor time of a child is measured.

@@ -15,8 +15,8 @@ const (
 	scratchLock = "lock" // within; whoever holds it uses the directory
 )
 
-// scratchDir represents a directory of this engine that children can read. If an engine is killed, the next one
-// removes its directory.
+// scratchDir represents a directory of this engine that children can read. If an engine is killed, the next engine
+// that starts removes its directory.
 type scratchDir struct {
 	dir  string
 	lock *os.File // held as long as the engine lives, in whatever way it ends

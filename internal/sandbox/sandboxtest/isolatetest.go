@@ -24,8 +24,8 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Bac
 }
 
 // RunSlow works like Run for a backend whose processor is emulated and slower than the machine's by factor. It
-// multiplies timeouts by factor. A Python program that catches every out-of-memory error is expected to end there by
-// its timeout, not by its memory limit.
+// multiplies timeouts by factor. On such a backend, a Python program that catches every out-of-memory error is
+// expected to end by its timeout, not by its memory limit.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }

@@ -58,8 +58,8 @@ func (f firecrackerDriver) supportsSharedMemory() bool { return false }
 func (f firecrackerDriver) makePorts() (*machinePorts, error) { return &machinePorts{}, nil }
 
 // basePlan returns the part of the confinement that booting and restoring have in common. Firecracker's sockets are
-// in a temporary folder that disappears with the process. size bounds that folder and every file that Firecracker
-// writes, in bytes.
+// in a temporary folder that disappears with the process. The argument size is the maximum size in bytes of that
+// folder and of every file that Firecracker writes.
 func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*confine.SandboxPlan, error) {
 	files, err := linkedMounts(f.path)
 	if err != nil {

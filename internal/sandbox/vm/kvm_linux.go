@@ -12,7 +12,8 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// minSpeedup is how many times faster than an emulated machine a machine with KVM must start, for KVM to be used.
+	// minSpeedup is the factor by which a machine with KVM must start faster than an emulated machine. Otherwise KVM
+	// is not used.
 	minSpeedup = 2
 )
 

@@ -23,8 +23,8 @@ func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// relaying returns a function that starts fake guests behind a relay. The function do plays both the relay and the
-// guest.
+// relaying returns a function that starts fake guests behind a relay. The argument do is a function that plays both
+// the relay and the guest.
 func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
 		near, far := net.Pipe()

@@ -324,8 +324,8 @@ func (s *hostSession) finishProgram(f Frame) error {
 	return nil
 }
 
-// sentDenials records the errors sent to a guest that only the host can produce, such as policy errors. As its final
-// error, a guest may report an error of such a kind only if this record contains it.
+// sentDenials records the errors that a guest has received and that only the host can produce, such as policy errors.
+// A guest may report an error of such a kind as its final error only if it has received that error.
 type sentDenials struct {
 	mu   sync.Mutex
 	said map[string]bool

@@ -292,8 +292,8 @@ func awaitInput(f *os.File) {
 	}
 }
 
-// applyWake sets the clock and reseeds the kernel's random number generator. Its numbers then differ from those of
-// every other copy of the same machine.
+// applyWake sets the clock and reseeds the kernel's random number generator, so that each copy of a saved machine
+// draws other random numbers.
 func (w *WakeMessage) applyWake() error {
 	if len(w.Seed) < 32 {
 		return errors.New("there is no seed")

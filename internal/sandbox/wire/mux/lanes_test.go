@@ -141,7 +141,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestMost checks that MaxStreams streams can be opened, but no more before one of them is closed.
+// TestMost checks that at most MaxStreams streams can be open. Another stream can be opened only after one was
+// closed.
 func TestMost(t *testing.T) {
 	_, far := both(t, func(l *MuxStream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
 	var open []*MuxStream

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewGuest returns the guest's end of a connection. The shared memory begins at the current offset of the file on
-// descriptor. NewGuest returns nil if descriptor is not such a file. It maps the memory and closes the descriptor, so
-// that the program cannot use the file itself.
+// NewGuest returns the guest's end of a connection, or nil if the file that is open as descriptor is not a shared
+// memory file. The memory begins at the current offset of that file. NewGuest maps the memory and closes the
+// descriptor, so that the program cannot use the file itself.
 func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	var stat unix.Stat_t
 	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Size != Size {
