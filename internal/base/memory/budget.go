@@ -187,7 +187,7 @@ func (w *transformWork) Free() {
 	w.bytes.Free()
 }
 
-// Shrink is called when a conversion is finished. It calls Free, because a finished conversion needs no memory.
+// Shrink calls Free, whatever its argument is, because a finished conversion needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
 // Yield lets other conversions run that are waiting for their turn on the processor. If there are any, this

@@ -47,8 +47,8 @@ type MemoryHold struct {
 	n     int64 // guarded by pool.mu
 }
 
-// TakeBytes waits until owner can take the amount n, or until ctx ends. A request for more than the pool's total is
-// treated as a request for the whole pool.
+// TakeBytes waits until owner can take the amount n from the pool, or until ctx ends. A request for more than the
+// pool's total is treated as a request for the total.
 func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*MemoryHold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()

@@ -89,8 +89,8 @@ func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedP
 	return p
 }
 
-// engineIn starts the test binary with the working directory dir. part is the binary's role, such as "engine".
-// engineIn returns once the started process has started script.
+// engineIn starts the test binary with the working directory dir. The argument part is the role that the binary
+// plays, such as "engine". engineIn returns once the started process has started script.
 func engineIn(t *testing.T, part, dir, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)

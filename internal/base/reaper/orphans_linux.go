@@ -68,8 +68,8 @@ func heldProcesses() (held map[int]bool, ok bool) {
 }
 
 // killOrphans kills the orphans of a killed keeper, the process that watched a child. This process has adopted them.
-// begun is the keeper's start time. killOrphans spares processes in this process's own session: the child of a keeper
-// is in another session, and no process can join an existing session.
+// The argument begun is the start time of the keeper. killOrphans spares processes in this process's own session: the
+// child of a keeper is in another session, and no process can join an existing session.
 func killOrphans(begun uint64) {
 	if !adoptsOrphans() || begun == 0 {
 		return

@@ -152,9 +152,9 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	return b.confinedRequest(d, m, name, kind, plan, b.Limits)
 }
 
-// confinedRequest returns the request that creates a container. kind names the allow list of system calls that Docker
-// applies from outside. plan describes the stricter restrictions that the first process in the container applies to
-// itself.
+// confinedRequest returns the request that creates a container. The argument kind names the allow list of system
+// calls that Docker applies from outside. The argument plan describes the stricter restrictions that the first
+// process in the container applies to itself.
 func (b *dockerBackend) confinedRequest(
 	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
 ) (*createRequest, error) {

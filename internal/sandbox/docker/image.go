@@ -153,7 +153,7 @@ func (m *guestImage) gatherFiles(ctx context.Context, a *engineAPI) error {
 	return nil
 }
 
-// addInterpreter adds the files that an interpreter needs.
+// addInterpreter adds to the image the files that an interpreter needs.
 func (m *guestImage) addInterpreter(ctx context.Context, a *engineAPI, sum io.Writer) error {
 	for name, data := range m.i.Harness() {
 		m.files = append(m.files, imageFile{inside: path.Join(interpreter.HarnessDir, name), data: data})

@@ -129,8 +129,8 @@ func hasDeadEngines(dir string) bool {
 	return false
 }
 
-// isDeadEngine reports whether no process has locked the file, or the file is missing. If the file cannot be opened
-// for another reason, it returns false.
+// isDeadEngine reports whether an engine is dead: whether no process has locked the engine's lock file, or the file
+// is missing. If the file cannot be opened for another reason, it returns false.
 func isDeadEngine(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {

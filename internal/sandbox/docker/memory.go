@@ -23,8 +23,8 @@ const (
 	// overLimitGrace is how long a program may stay above its memory limit before it is ended. It is not ended at
 	// once, because its runtime may be about to collect garbage.
 	overLimitGrace = 3 * sampleInterval
-	// minSampledRuntime is the running time up to which a program's final memory is not measured, because the
-	// daemon's response would take too long in comparison.
+	// minSampledRuntime is the shortest running time of a program for which its final memory is measured. For a
+	// shorter program, the daemon's response would take too long in comparison.
 	minSampledRuntime = 50 * time.Millisecond
 	// statsTimeout bounds how long the daemon may take to report memory. Some daemons report only once a second.
 	// lastStatsTimeout is the shorter timeout at the end of a program, when the caller waits for the result.

@@ -104,8 +104,8 @@ func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 // objectAddress returns the address of the object that v refers to.
 func objectAddress(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluateScript evaluates a script in strict mode. Stack traces show file as its file name. If the script throws, ok
-// is false and value is the thrown value.
+// evaluateScript evaluates a script in strict mode. The argument file is the file name that stack traces show. If the
+// script throws, ok is false and value is the thrown value.
 func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
 	if err != nil {

@@ -119,9 +119,9 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	return failedDone(e)
 }
 
-// outOfMemory reports whether a thrown value means that memory has run out. It is an InternalError about memory, or a
-// RangeError about the length of a string or buffer. If much memory is in use, null or an unreadable value counts,
-// too.
+// outOfMemory reports whether a thrown value means that memory has run out. That is an InternalError about memory, or
+// a RangeError about the length of a string or buffer. If much memory is in use, it is also null or an unreadable
+// value.
 func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":
@@ -176,7 +176,7 @@ func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// addLocation adds the program's own stack frames to e, and the position of the innermost one.
+// addLocation adds to the error e the program's own stack frames, and the position of the innermost frame.
 func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e

@@ -170,8 +170,8 @@ func TestNetworked(t *testing.T) {
 	sandboxtest.CheckConnections(t, b)
 }
 
-// TestCommands checks that commands fulfil their contract, and that a command whose file was replaced after it was
-// found is not started.
+// TestCommands checks that commands fulfil the contract of sandbox.CommandStarter. It also checks that a command is
+// not started if its file was replaced after it was found.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) (sandbox.Backend, string) {

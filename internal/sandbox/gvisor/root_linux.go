@@ -150,8 +150,8 @@ func (r *guestRoot) writeSpec(walled string, command []string) {
 	}
 }
 
-// addAuthorities adds the file of trusted certificate authorities if programs have network access, and returns the
-// environment variables that point to it.
+// addAuthorities adds the file of trusted certificate authorities to the root if programs have network access. It
+// returns the environment variables that point to that file.
 func (r *guestRoot) addAuthorities(env []string, network *interpreter.ProxyNetwork) ([]string, error) {
 	env, source := network.ProxyEnvironment(env, confine.ProxyPort)
 	if source == "" {
@@ -160,8 +160,8 @@ func (r *guestRoot) addAuthorities(env []string, network *interpreter.ProxyNetwo
 	return env, r.copyFile(interpreter.CertificatesPath, source)
 }
 
-// addInterpreter adds the files of an interpreter. Directories are mounted from the host. Single files are copied,
-// because each mount slows down every start.
+// addInterpreter adds to the root the files of an interpreter. Directories are mounted from the host. Single files
+// are copied, because each mount slows down every start.
 func (r *guestRoot) addInterpreter(i interpreter.Interpreter, empty string) (*interpreter.FileImage, error) {
 	found, err := i.FindProgram()
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *guestRoot) addInterpreter(i interpreter.Interpreter, empty string) (*in
 	return image, nil
 }
 
-// addScratch adds a writable /tmp.
+// addScratch adds a writable /tmp to the root.
 func (r *guestRoot) addScratch() {
 	r.addMount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(tmpSize))
 }

@@ -30,9 +30,9 @@ type Interpreter struct {
 	Harness func() map[string][]byte
 	// Exhausted reports whether the interpreter's standard error states that it ran out of memory.
 	Exhausted func(stderr string) bool
-	// Crashed parses the interpreter's standard error after a crash. file is the name of the program. It returns the
-	// line at which the program crashed, or 0 if unknown, and whether the call stack was too deep. Crashed may be
-	// nil.
+	// Crashed parses the interpreter's standard error after a crash. The argument file is the name of the program.
+	// Crashed returns the line at which the program crashed, or 0 if unknown, and whether the call stack was too
+	// deep. The function may be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
 	// Proc reports whether the interpreter needs a /proc to run.
 	Proc bool
@@ -153,8 +153,8 @@ dynload = [p for p in sys.path if p.endswith("lib-dynload")]
 print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
 	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
 
-// addPython adds the files of a Python installation: the executable, the standard library, and all shared libraries
-// that they need. It omits installed packages.
+// addPython adds to the image the files of a Python installation: the executable, the standard library, and all
+// shared libraries that they need. It omits installed packages.
 func (m *FileImage) addPython(found string) error {
 	python, err := pythonOf(found)
 	if err != nil {

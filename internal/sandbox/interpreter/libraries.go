@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// addLibraries adds the shared libraries that an executable or library needs, each at the path where the dynamic
-// loader looks for it. dir is the file's directory in the sandbox.
+// addLibraries adds to the image the shared libraries that an executable or library needs, each at the path where the
+// dynamic loader looks for it. The argument dir is the directory of the executable or library in the sandbox.
 func (m *FileImage) addLibraries(file, dir string) error {
 	search := append(loaderConfig("/etc/ld.so.conf", 0), standardDirs()...)
 	return m.addNeeded(file, dir, search)
 }
 
-// addNeeded adds the shared libraries that one ELF file needs, and recursively those that the libraries need.
+// addNeeded adds to the image the shared libraries that an ELF file needs, and recursively those that these libraries
+// need.
 func (m *FileImage) addNeeded(file, dir string, search []string) error {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -54,7 +55,7 @@ func (m *FileImage) addNeeded(file, dir string, search []string) error {
 
 var errMissing = errors.New("a library that it needs is missing")
 
-// addLibrary finds a library by name and adds it.
+// addLibrary finds a library by name and adds it to the image.
 func (m *FileImage) addLibrary(name, file, dir string, own, search []string) error {
 	for _, p := range own {
 		source, target := expandOrigin(p, filepath.Dir(file)), expandOrigin(p, dir)

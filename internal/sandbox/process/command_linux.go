@@ -128,7 +128,8 @@ func (b *Backend) runCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// errFull is the reason that is recorded when a command is ended because it exceeds the workspace's quota.
+// errFull is the recorded reason when a command is ended because the workspace's folders are full: they exceed the
+// quota.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
 // measureInterval is the interval at which the size of writable folders is measured. A command can exceed the quota

@@ -35,8 +35,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// inConfinement runs tests in a user namespace that cannot create further namespaces. users lists the user ids that
-// exist in the namespace. The first of them stands for the current user.
+// inConfinement runs tests in a user namespace that cannot create further namespaces. The argument users lists the
+// user ids that exist in the namespace. The first of these ids stands for the current user.
 func inConfinement(t *testing.T, tests string, users ...int) {
 	command := self(t, "confine", "-test.run="+tests, "-test.v")
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)

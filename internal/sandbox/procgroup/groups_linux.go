@@ -200,7 +200,7 @@ func (g *GroupSet) AddGroup() *ChildGroup {
 }
 
 // startInside calls the function start, which starts a child, in such a way that the child is created inside the
-// group. inside reports whether the child was created there. The calling goroutine must be locked to its thread.
+// group. It reports whether the child was created there. The calling goroutine must be locked to its thread.
 func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:

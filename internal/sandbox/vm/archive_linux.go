@@ -61,7 +61,7 @@ const (
 	typeDir, typeFile, typeLink = 0o040000, 0o100000, 0o120000
 )
 
-// writeDir adds a directory and its parents.
+// writeDir adds a directory and its parents to the archive.
 func (a *cpioArchive) writeDir(name string) error {
 	name = path.Clean("/" + name)
 	if name == "/" || a.made[name] {
@@ -74,7 +74,7 @@ func (a *cpioArchive) writeDir(name string) error {
 	return a.writeEntry(name, typeDir|0o755, 0, nil)
 }
 
-// writeData adds a file with the given content.
+// writeData adds a file with the given content to the archive.
 func (a *cpioArchive) writeData(name string, data []byte) error {
 	if err := a.writeDir(path.Dir(name)); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *cpioArchive) writeData(name string, data []byte) error {
 	return a.writeEntry(name, typeFile|0o644, int64(len(data)), strings.NewReader(string(data)))
 }
 
-// writeFile adds a file of the host.
+// writeFile adds a file of the host to the archive.
 func (a *cpioArchive) writeFile(name, source string) error {
 	if err := a.writeDir(path.Dir(name)); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (a *cpioArchive) writeFile(name, source string) error {
 	return a.writeEntry(name, typeFile|uint32(info.Mode().Perm()&0o755|0o444), info.Size(), f)
 }
 
-// writeTree adds the content of a host directory. It omits the directories whose paths in the archive are in skip,
-// and everything that is not a file, a directory or a link.
+// writeTree adds the content of a host directory to the archive. The argument skip lists directories that it omits,
+// by their paths in the archive. It also omits everything that is not a file, a directory or a link.
 func (a *cpioArchive) writeTree(name, source string, skip map[string]bool) error {
 	return filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

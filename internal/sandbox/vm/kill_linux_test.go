@@ -43,8 +43,8 @@ var forever = map[string]string{
 const withCommands = "commands"
 
 // engine implements the main function of an engine that the test kills. It prints a line when all its programs run.
-// Its arguments are the driver, the driver's executable, the folder of a kernel, the runtime and path. path is the
-// interpreter of the runtime or, if the runtime is withCommands, the command that programs start.
+// Its arguments are the driver, the driver's executable, the folder of a kernel, the runtime and a path. The path is
+// that of the runtime's interpreter or, if the runtime is withCommands, of the command that programs start.
 func engine(driver, program, kernel, runtime, path string) {
 	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
 	if driver == "firecracker" {

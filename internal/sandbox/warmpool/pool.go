@@ -162,7 +162,8 @@ func (p *WarmPool[T]) returnUnused(waiter chan startResult[T]) {
 	}
 }
 
-// startWanted starts items until there are enough for the target and the waiting callers. The caller must hold p.mu.
+// startWanted starts items until there are enough for the pool's target size and for the waiting callers. The caller
+// must hold p.mu.
 func (p *WarmPool[T]) startWanted() {
 	target := p.target
 	if target > 0 && !p.Room() {

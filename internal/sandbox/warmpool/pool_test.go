@@ -45,8 +45,8 @@ func TestDeadItem(t *testing.T) {
 	}
 }
 
-// TestCalm checks when a pool with the option Calm replaces a taken item. While other items are ready, it does so
-// after maxRefillDelay or a call of AllowRefill, otherwise after refillDelay.
+// TestCalm checks when a pool with the option Calm replaces a taken item. While other items are ready, the pool does
+// so after maxRefillDelay or a call of AllowRefill. Otherwise it does so after refillDelay.
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts atomic.Int64

@@ -89,8 +89,8 @@ func (c *callQueue) runCalls(next hostCall) {
 	}
 }
 
-// nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. more
-// is false if the worker should end.
+// nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. The
+// result more is false if there is none, so that the worker should end.
 func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
 	next, more, idle := c.finishCall(ended)
 	if idle {

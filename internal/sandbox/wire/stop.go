@@ -41,8 +41,8 @@ func ThreadStop(limit int) *StopReason {
 		"the program started more than the %d threads allowed", limit)
 }
 
-// ResultStop returns the StopReason for a program whose value is too large. size is the size of the value as JSON,
-// and limit the permitted size, both in bytes.
+// ResultStop returns the StopReason for a program whose value is too large. The argument size is the size of the
+// value as JSON, and the argument limit is the permitted size, both in bytes.
 func ResultStop(size, limit int64) *StopReason {
 	return newStop(core.StatusOutputLimit,
 		"return a summary, or write the data to a file in ./workspace and return its path",

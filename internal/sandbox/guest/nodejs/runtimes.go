@@ -45,10 +45,10 @@ func Runtimes() []Runtime {
 	}
 }
 
-// Args returns the arguments before the path of the script. memory limits the runtime's heap, in bytes. That limit
-// cannot be changed after the start. Error messages therefore name the program's own limit, from its start frame. The
-// heap does not include the content of buffers, so the memory of the process must be watched, too. The environment
-// must be exactly Env.
+// Args returns the arguments before the path of the script. The argument memory limits the runtime's heap, in bytes.
+// That limit cannot be changed after the start. Error messages therefore name the program's own limit, from its start
+// frame. The heap does not include the content of buffers, so the memory of the process must be watched, too. The
+// environment must be exactly Env.
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {

@@ -9,8 +9,8 @@ import (
 // occupies a processor, so it pays only if the awaited data usually arrives at once.
 type spinPolicy struct {
 	// soon is the time within which data counts as arriving at once. most is the longest time for which an end spins
-	// before it sleeps. It must be long enough for a wake-up and the reaction to it. Otherwise one end would always
-	// spin while the other sleeps, and they would never find out that both could spin.
+	// before it sleeps. This longest time must suffice for a wake-up and the reaction to it. Otherwise one end would
+	// always spin while the other sleeps, and they would never find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // remaining failures before spinning is given up
