@@ -353,8 +353,8 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 	return r
 }
 
-// dynamicRef reads a dynamic reference. The reference behaves like an ordinary $ref unless the target that it has at
-// compile time is a dynamic anchor.
+// dynamicRef reads a dynamic reference. If its target at compile time is not a dynamic anchor, the reference behaves
+// like an ordinary $ref.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
 	r, c := &dynamicRef{target: anyNode}, b.schemaCompiler

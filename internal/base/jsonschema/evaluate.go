@@ -40,8 +40,8 @@ func (e *evaluator) addViolation(v Violation) bool {
 	return false
 }
 
-// applyNode checks a value against a node. It adds the properties and items that the node evaluates to seen, unless
-// seen is nil.
+// applyNode checks a value against a node. If the argument seen is not nil, applyNode records in it which properties
+// and items of the value the node has evaluated.
 func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if n.anyResult {
 		return true
@@ -68,8 +68,8 @@ func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// applyHere checks the same value against another schema. If the value is valid, the properties and items that the
-// schema evaluates are added to seen.
+// applyHere checks the same value against another schema. If the value is valid, applyHere records in the argument
+// seen which properties and items of the value that schema has evaluated.
 func (e *evaluator) applyHere(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if seen == nil {
 		return e.applyNode(n, v, nil)

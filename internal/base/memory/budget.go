@@ -148,8 +148,8 @@ func (b *Budget) ReserveLoad(ctx context.Context, server string, n int64) (core.
 	return b.work.TakeBytes(ctx, server, 2*n)
 }
 
-// startTransform acquires the n bytes that a conversion needs. A long conversion also waits for its turn on the
-// processor.
+// startTransform begins a conversion: it acquires the n bytes of memory that the conversion needs. A long conversion
+// also waits for its turn on the processor.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.TakeBytes(ctx, owner, n)
 	if err != nil {

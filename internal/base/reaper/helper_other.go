@@ -16,7 +16,8 @@ import (
 // AdoptOrphans does nothing, because only Linux lets a process adopt its orphaned descendants.
 func AdoptOrphans() error { return nil }
 
-// systemStarter starts children of this process. The helper process kills their groups when this process has ended.
+// systemStarter starts children of this process. A helper process kills the process groups of these children when
+// this process has ended.
 type systemStarter struct {
 	argv []string // starts the helper; empty means none
 

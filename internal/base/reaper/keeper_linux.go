@@ -18,8 +18,9 @@ const (
 	// keeperPatience bounds how long a new keeper, the process that watches a child, may take to start that child. It
 	// matters for programs that embed the engine without calling Serve, because their keepers may never respond.
 	keeperPatience = time.Minute
-	// stopPatience bounds how long a keeper, which watches a child, may take to kill the child and its descendants. A
-	// suspended keeper exceeds it. Then this process kills the keeper, adopts its orphans and kills them itself.
+	// stopPatience bounds how long a keeper, the process that watches a child, may take to kill the child and its
+	// descendants. A suspended keeper exceeds it. Then this process kills the keeper, adopts the orphans of the
+	// keeper and kills them itself.
 	stopPatience = 10 * time.Second
 )
 

@@ -62,8 +62,8 @@ type imageFile struct {
 	program        bool // data that can be executed
 }
 
-// fileMode returns the permission bits of a file that is not copied from the host but has its content in the field
-// data: 0755 if it can be executed, otherwise 0644.
+// fileMode returns the permission bits of a file whose content is in the field data instead of being copied from the
+// host: 0755 if the file can be executed, otherwise 0644.
 func (f imageFile) fileMode() int64 {
 	if f.program {
 		return 0o755

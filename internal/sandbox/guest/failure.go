@@ -176,7 +176,8 @@ func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// addLocation adds to the error e the program's own stack frames, and the position of the innermost frame.
+// addLocation returns a copy of the error e that also contains the program's own stack frames and the position of the
+// innermost frame.
 func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e

@@ -223,8 +223,8 @@ func (g *guestProgram) namespaceNames() []wire.ToolNamespace {
 	return names
 }
 
-// moduleNames returns the names of the modules that the program can import. These are saved modules, called skills.
-// It omits their code, which is compiled only when it is needed.
+// moduleNames returns the modules that the program can import, with their names and files. These are saved modules,
+// called skills. It omits their code, which is compiled only when it is needed.
 func (g *guestProgram) moduleNames() []core.SkillModule {
 	names := make([]core.SkillModule, len(g.program.Modules))
 	for i, m := range g.program.Modules {

@@ -46,7 +46,8 @@ type Interpreter struct {
 	Proxied bool
 }
 
-// Directories in a sandbox: of executables, of the code that makes an interpreter a guest, and of time zones.
+// Directories in a sandbox. BinDir contains executables, HarnessDir contains the code that makes an interpreter a
+// guest, and zoneDir contains time zones.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"

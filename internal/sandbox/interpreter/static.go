@@ -7,7 +7,8 @@ import (
 )
 
 // CheckStatic returns an error if an executable cannot run as the only file of a sandbox, for example because it is
-// dynamically linked. processor is the required processor. elf.EM_NONE accepts any.
+// dynamically linked. The executable must be for the processor that the argument processor names. The value
+// elf.EM_NONE stands for any processor.
 func CheckStatic(file string, processor elf.Machine) error {
 	program, err := elf.Open(file)
 	if err != nil {

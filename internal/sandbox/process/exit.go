@@ -38,7 +38,7 @@ func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *c
 	})
 }
 
-// signalOf returns the signal that killed a process, or -1.
+// signalOf returns the signal that killed a process, or -1 if no signal has killed it.
 func signalOf(state *os.ProcessState) syscall.Signal {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {

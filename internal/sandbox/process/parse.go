@@ -15,8 +15,8 @@ import (
 const (
 	// parseTime bounds the time that a child may take to parse one program.
 	parseTime = 5 * time.Second
-	// parsedChildLifetime is how long a child that has parsed a program waits to run it. maxParsed bounds the number
-	// of such children.
+	// parsedChildLifetime is how long a child that has parsed a program waits to run that program. maxParsed bounds
+	// the number of children that wait for this.
 	parsedChildLifetime = 2 * time.Second
 	maxParsed           = 8
 	// longProgramSize is the size in bytes from which parsing and checking a program keeps two cores busy for a

@@ -49,9 +49,9 @@ func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	}
 }
 
-// OfInterpreters returns the names of the tests that a backend must pass with each interpreter: they depend on how a
-// guest is started, limited and ended. The other tests cover the communication of guest and engine, which is the same
-// in every sandbox.
+// OfInterpreters returns the names of the tests that a backend must pass with each interpreter, because their results
+// depend on how a guest is started, limited and ended. The other tests cover the communication of guest and engine,
+// which is the same in every sandbox.
 func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }
@@ -94,8 +94,8 @@ type backendSuite struct {
 	shared sandbox.Backend // for all tests that do not change it; nil if none is open
 }
 
-// programText holds the same test program in JavaScript and in Python. If a test does not apply to a language, that
-// text is empty.
+// programText holds the same test program in JavaScript and in Python. If the program does not apply to one of the
+// languages, its text in that language is empty.
 type programText struct{ js, py string }
 
 // textFor returns the program in the language of the suite's runtime.

@@ -22,8 +22,8 @@ type limitedProgram struct {
 	code   programText
 	limits core.Limits
 	status core.OutcomeStatus
-	// except maps a runtime to the status or error kind with which the program ends there, if it differs from the one
-	// on other runtimes.
+	// except maps a runtime to the status or error kind with which the program ends on it, if the program ends
+	// differently on other runtimes.
 	except expectedEnds
 	// stays is set if the program keeps running at its memory limit. Backends stronger than a process, such as
 	// containers, watch memory from outside and may end such a program.

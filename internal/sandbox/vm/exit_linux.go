@@ -95,7 +95,7 @@ func (m *virtualMachine) startError(err error, own bool) error {
 	return errors.New("the machine closed its connections and was killed")
 }
 
-// exitError returns the error for a machine or a guest that ended without exceeding a limit.
+// exitError returns the error for a program whose machine or guest ended without exceeding a limit.
 func (m *virtualMachine) exitError(stderr, file string) *core.Error {
 	if m.end == nil {
 		return exitcause.ExplainExit(exitcause.RuntimeExit{

@@ -26,8 +26,8 @@ type machinePorts struct {
 	over chan struct{}
 }
 
-// maxLineLength bounds the length of a line from the monitor or from a machine, in bytes. Neither is trusted once a
-// program runs in the machine. A longer line is an error and is not stored.
+// maxLineLength bounds the length of a line from the monitor or from a machine, in bytes. Neither of them is trusted
+// once a program runs in the machine. A longer line is an error and is not stored.
 const maxLineLength = 64 << 10
 
 func newPorts() (*machinePorts, error) {

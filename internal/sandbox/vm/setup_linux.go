@@ -277,7 +277,7 @@ func runTool(ctx context.Context, dir, program string, args ...string) (string, 
 	return string(out), nil
 }
 
-// keepKernel moves the needed files of an unpacked kernel to another folder, whose previous files it replaces.
+// keepKernel moves the needed files of an unpacked kernel to another folder, and replaces the previous files there.
 func keepKernel(from, to string) error {
 	k, err := findKernel(from)
 	if err != nil {

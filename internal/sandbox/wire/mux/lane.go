@@ -27,7 +27,8 @@ type MuxStream struct {
 	write   waitDeadline
 }
 
-// waitDeadline makes waiting reads or writes of a stream return at a given time.
+// waitDeadline represents a deadline of a stream. When it passes, waiting reads or writes of the stream return with
+// an error.
 type waitDeadline struct {
 	passed bool
 	timer  *time.Timer

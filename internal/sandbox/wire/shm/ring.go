@@ -456,7 +456,7 @@ func (e *RingEnd) putPart(b []byte) (bool, error) {
 // noPart is the padding after a part in a ring, whose parts begin at multiples of headerSize.
 var noPart [headerSize]byte
 
-// wakePeer sends a bell over the stream if the other end sleeps and has not been sent one yet.
+// wakePeer sends a bell over the stream if the other end sleeps, unless a bell has already been sent to it.
 func (e *RingEnd) wakePeer() error {
 	w := &e.writer
 	state, err := e.mem.loadWord(w.base + sleepsOffset)
