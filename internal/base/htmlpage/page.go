@@ -133,7 +133,7 @@ const (
 
 var barColours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// drawBars draws all bars to the same scale, each followed by the sum of its parts.
+// drawBars draws all bars of the section to the same scale. After each bar it writes the sum of the bar's parts.
 func (s PageSection) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {
@@ -166,7 +166,7 @@ func (bar ChartBar) totalLength() (sum float64) {
 	return sum
 }
 
-// appendNames appends the names of the bar's parts that are not in names yet.
+// appendNames appends to names the names of the bar's parts that it does not contain yet.
 func (bar ChartBar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
 		if nameIndex(names, p.Name) < 0 {

@@ -36,8 +36,8 @@ func (e *evaluator) resolveDynamic(r *dynamicRef) *schemaNode {
 	return r.target
 }
 
-// anyOf checks that a value is valid for at least one branch. If one is valid, the violations of the others are
-// discarded.
+// anyOf checks that a value is valid for at least one branch of an anyOf. If it is valid for one branch, the
+// violations of the other branches are discarded.
 func (e *evaluator) anyOf(branches []*schemaNode, v any, seen *evaluatedSet) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {

@@ -17,8 +17,8 @@ import (
 	"io"
 )
 
-// Bounds on one document and on the check of one value. Compile returns an error if a document exceeds one of the
-// first three bounds. A value whose check exceeds maxSteps or maxDepth is accepted.
+// Bounds on one schema document and on the check of one value. Compile returns an error if a document exceeds
+// maxSchemaBytes, maxNodes or maxNesting. A value whose check exceeds maxSteps or maxDepth is accepted.
 const (
 	maxSchemaBytes = 4 << 20
 	maxNodes       = 200_000 // subschemas

@@ -10,7 +10,7 @@ import (
 // Keyword names the schema keyword that a value violates. All possible values are declared in this package.
 type Keyword string
 
-// The keywords in violations. The comments describe the contents of Want and Got for each keyword.
+// The schema keywords that a Violation can name. The comment on each describes the contents of Want and Got.
 const (
 	Type                 Keyword = "type"                 // []string; string
 	Enum                 Keyword = "enum"                 // []any; the value

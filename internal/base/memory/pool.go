@@ -22,7 +22,8 @@ type MemoryPool struct {
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
 
-// Thresholds in bytes for noticing that the use of a pool has dropped: it was above much and is now below little.
+// Thresholds in bytes for noticing that the memory taken from a pool has dropped: it was above much and is now below
+// little.
 const (
 	much   = 32 << 20
 	little = 1 << 20

@@ -2,7 +2,7 @@ package throttle
 
 import "time"
 
-// Rate represents a rate limit. Most is the maximum number of events within the duration Per.
+// Rate represents a rate limit: at most as many events as the field Most says, within the duration in the field Per.
 type Rate struct {
 	Most int
 	Per  time.Duration

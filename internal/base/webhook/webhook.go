@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// Bounds on the secret, the response body, the duration of a request and the clock difference.
+// Bounds of this package: the shortest secret, the largest response body, the longest duration of a request, and the
+// largest difference between the clocks of sender and receiver.
 const (
 	minSecret      = 24 // bytes
 	maxBody        = 64 << 10

@@ -171,8 +171,8 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 	}
 }
 
-// How long the backend relies on its last check of the daemon: trustedAge if the daemon was usable, doubtedAge
-// otherwise.
+// How long the backend relies on its last check of the daemon: for trustedAge if the check found that the daemon can
+// be used, otherwise for doubtedAge.
 const (
 	trustedAge = 15 * time.Second
 	doubtedAge = time.Second

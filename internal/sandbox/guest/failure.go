@@ -16,8 +16,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// The text that is added before the first line and after the last line of a program's code. Positions in the first
-// line are corrected for it.
+// The text that is added before the first line and after the last line of a program's code. Error positions in the
+// first line are corrected for the added text.
 const (
 	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"

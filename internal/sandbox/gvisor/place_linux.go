@@ -119,7 +119,7 @@ func (p *engineFolder) makeRootDir(runtime string) (string, error) {
 	return dir, os.Mkdir(dir, 0o755)
 }
 
-// closeFolder makes all later requests for new folders fail.
+// closeFolder makes all later calls of makeContainerDir and makeRootDir fail, so that no new folders are created.
 func (p *engineFolder) closeFolder() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ func wrapCommand(command []string) *exec.Cmd {
 	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(program), program}, command[1:]...)...)
 }
 
-// The strength of this backend and its description: a process in the operating system's sandbox.
+// The strength of this backend on macOS, where a program's process runs in the operating system's sandbox.
 const (
 	strength     = 40
 	strengthWeak = 40

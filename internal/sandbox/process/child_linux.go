@@ -15,8 +15,9 @@ func userOf(weak bool) int { return confine.PlanUser(weak) }
 
 func childAttributes(weak bool) *syscall.SysProcAttr { return confine.ChildAttributes(weak) }
 
-// sameProgram returns the path from which to execute path. If path is this binary, it returns /proc/self/exe. That
-// file stays the same when an upgrade replaces the binary, and host and guest must have the same version.
+// sameProgram returns the path from which to execute the file at path. If that file is this binary, it returns
+// /proc/self/exe, which stays the same when an upgrade replaces the binary: host and guest must have the same
+// version.
 func sameProgram(path string) string {
 	const running = "/proc/self/exe"
 	own, err := os.Executable()

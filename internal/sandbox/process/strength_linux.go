@@ -2,8 +2,8 @@ package process
 
 import "retort/internal/sandbox"
 
-// The strengths of this backend and their descriptions: a process confined by the operating system, and the same
-// without namespaces.
+// The strengths of this backend: strength is that of a process confined by the operating system, and strengthWeak is
+// that of a process confined without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

@@ -2,7 +2,7 @@
 
 package process
 
-// The strength of this backend on this system and its description: a process that only its runtime restricts.
+// The strength of this backend on this system, where only the runtime restricts the process of a program.
 const (
 	strength     = 10
 	strengthWeak = 10

@@ -21,8 +21,8 @@ import (
 
 // GroupSet holds the engine's own control groups. Each child gets its own group below them. If this user may not
 // create groups, the process's resource limits and a watcher are used instead. A child is created inside its group.
-// Moving an existing process would take longer than the rest of the confinement, because the kernel waits until every
-// processor was idle once.
+// To move an existing process would take longer than the rest of the confinement, because the kernel then waits until
+// every processor has been idle once.
 type GroupSet struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory

@@ -21,7 +21,8 @@ type guestKernel struct {
 	builtin string // file with the names of built-in modules
 }
 
-// Kernel modules that a machine needs: virtio, and the drivers of the machine's connections.
+// Kernel modules that a machine needs: those of virtio, and those for its connections over a serial device or a
+// vsock.
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")

@@ -8,7 +8,7 @@ import (
 // MemoryPeak records the peak memory of a guest. It is safe for concurrent use.
 type MemoryPeak struct{ bytes atomic.Int64 }
 
-// Note records the memory in bytes that the guest uses at present, and returns this number.
+// Note records the number of bytes of memory that the guest uses at present, and returns this number.
 func (p *MemoryPeak) Note(now int64) int64 {
 	for {
 		old := p.bytes.Load()

@@ -13,7 +13,7 @@ type CallHost interface {
 }
 
 // maxIdleWorkers bounds the worker goroutines that wait for the next call. Reusing a worker is cheaper than starting
-// a new one, whose stack must grow first: that costs more than the rest of a call.
+// a new one: the stack of a new goroutine must first grow, which costs more than the rest of a call.
 const maxIdleWorkers = 8
 
 // maxPending bounds the memory of waiting and running calls, in bytes. While they exceed it, the host does not read

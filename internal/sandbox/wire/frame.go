@@ -63,8 +63,8 @@ type ProtocolViolation struct{ What string }
 
 func (v *ProtocolViolation) Error() string { return "protocol violation: " + v.What }
 
-// errLarge is the error for a call whose arguments are too large. The bytes of the call have been read and discarded,
-// so that later frames can be read.
+// errLarge is the error for a call whose arguments are too large. The bytes of the call have already been read and
+// discarded when it is returned, so that later frames can be read.
 type errLarge struct {
 	id         uint32
 	size, most int64 // bytes

@@ -44,8 +44,8 @@ const (
 	bellFrame   = ^uint32(0)   // takes the place of a part's number
 )
 
-// Offsets of the control words in the file. Each end writes only its own words, which are in cache lines of their
-// own.
+// Offsets of the control words in the shared memory file. Each end of the connection writes only its own words, which
+// are in cache lines of their own.
 const (
 	atMagic  = 0  // by the host: magic, then a random number
 	atNonce  = 8  // eight bytes
