@@ -33,10 +33,10 @@ type Reaper struct {
 	live     map[*ReapedProcess]struct{}
 }
 
-// New returns a Reaper. argv is the command that starts the watching processes: this binary with arguments that make
-// it call Serve. Without argv there are no such processes, and only the process group of each child is ended with the
-// child. If this process is then killed with SIGKILL, Linux still kills the direct children, but not their
-// descendants. New itself starts no process.
+// New returns a Reaper. The argument argv is the command that starts the processes that watch children: this binary
+// with arguments that make it call Serve. Without argv there are no watching processes, and only the process group of
+// each child is ended with the child. If this process is then killed with SIGKILL, Linux still kills the direct
+// children, but not their descendants. New itself starts no process.
 func New(argv ...string) *Reaper {
 	return &Reaper{system: newSystem(argv), live: map[*ReapedProcess]struct{}{}}
 }

@@ -21,9 +21,9 @@ import (
 const relayFiles = mux.MaxStreams + 32
 
 // startRelay starts the guest in a child process, which completes its own confinement, and forwards the guest's
-// connections to the parent. It returns when the guest has ended or the parent has closed its end of the stream. In
-// the second case the guest ends together with this process. startRelay returns a *RelayEnded, or another error if
-// the confinement failed.
+// connections to the parent. It returns when the guest has ended or the parent has closed its end of the stream. If
+// the parent has closed the stream, the guest ends together with this process. startRelay returns a *RelayEnded, or
+// another error if the confinement failed.
 func (p *SandboxPlan) startRelay() error {
 	runtime.GOMAXPROCS(2)
 	// The guest runs as the same user and must not access the relay's memory. When the guest starts, this is

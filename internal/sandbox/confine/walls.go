@@ -101,12 +101,13 @@ type NetworkMode int
 const (
 	// NoNetwork means that no process listens and the program can create no socket.
 	NoNetwork NetworkMode = iota
-	// Handed makes this process open the listener and hand it over to the parent, by sending it over descriptor 4.
+	// Handed makes the confined process open the listener and hand it over to the parent, by sending it over
+	// descriptor 4.
 	Handed
-	// Relayed makes this process stay as a relay that starts the guest as another process. It is for sandboxes from
-	// which no descriptor can be sent to the parent. The relay multiplexes the guest's protocol stream and its
-	// network connections (package mux) over its standard input and output, and exits with the guest's status. The
-	// process must be the first of its process namespace.
+	// Relayed makes the confined process stay as a relay, which starts the guest as another process. It is for
+	// sandboxes from which no descriptor can be sent to the parent. The relay multiplexes the guest's protocol stream
+	// and its network connections (package mux) over its own standard input and output, and exits with the guest's
+	// status. The relay must be the first process of its process namespace.
 	Relayed
 	// relayedNetwork is the mode in the plan of a relay's guest. It means that the relay has already opened the
 	// listener.

@@ -12,8 +12,8 @@ import (
 
 // jsEngine represents a QuickJS virtual machine. It adds features that package quickjs does not offer: a file name
 // for evaluated code, the state of promises, unhandled rejections, and bytes that are not converted to text. For
-// these it calls the QuickJS library below package quickjs, with handles that quickjs.VM does not export. newEngine
-// fails if it does not find them. A jsEngine must be used by one goroutine at a time.
+// these it calls the QuickJS library below package quickjs directly, with handles that quickjs.VM does not export.
+// newEngine fails if it does not find these handles. A jsEngine must be used by one goroutine at a time.
 type jsEngine struct {
 	*quickjs.VM
 	tls         *libc.TLS

@@ -256,10 +256,10 @@ func (g *guestProgram) awaitPromise(promise quickjs.Value) (value quickjs.Value,
 	}
 }
 
-// runJobs runs the engine's pending jobs, including the jobs that these add. It needs no limit of its own, because
-// the host ends the process at the program's deadline. The QuickJS library returns an error after a million jobs but
-// keeps the remaining ones, which runJobs then runs. A job throws only if memory runs out or the engine is faulty,
-// because exceptions of programs become rejections.
+// runJobs runs the engine's pending jobs, including those that the jobs themselves add. It needs no limit of its own,
+// because the host ends the process at the program's deadline. The QuickJS library returns an error after a million
+// jobs but keeps the remaining jobs, which runJobs then runs. A job throws only if memory runs out or the engine is
+// faulty, because exceptions of programs become rejected promises.
 func (g *guestProgram) runJobs() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()

@@ -16,9 +16,9 @@ import (
 )
 
 // portConn represents a guest's connection to the host. The goroutine that waits for a frame reads the connection
-// itself. A separate reading goroutine would cost thread switches and system calls. On an emulated processor or a
-// user-space kernel these cost more than the rest of a call. If both sides wrote without reading, they could block
-// each other. Therefore a portConn that cannot write reads.
+// itself, because a separate reading goroutine would cost thread switches and system calls. On an emulated processor
+// or a user-space kernel these cost more than the rest of a call. If guest and host both wrote without reading, they
+// could block each other. Therefore a portConn reads while it cannot write.
 type portConn struct {
 	conn    *wire.FrameConn
 	in, out int

@@ -92,11 +92,11 @@ func appendHeader(b []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
 }
 
-// readFrame reads one frame. sizes contains the permitted kinds of frames with their maximum sizes. For a frame of
-// another kind or a frame that is too large, the error is a *ProtocolViolation; for a call that is too large, it is
-// an *errLarge instead. In both cases no memory is allocated. The error is io.EOF if the input ends between two
-// frames, and io.ErrUnexpectedEOF within a frame. If admit is not nil, it is called before memory is allocated. It
-// may wait until memory is free, or refuse.
+// readFrame reads one frame. The argument sizes contains the permitted kinds of frames with their maximum sizes. For
+// a frame of another kind or a frame that is too large, the error is a *ProtocolViolation. For a call that is too
+// large, it is an *errLarge instead. In these cases no memory is allocated. The error is io.EOF if the input ends
+// between two frames, and io.ErrUnexpectedEOF within a frame. If the function admit is not nil, it is called before
+// memory is allocated. It may wait until memory is free, or refuse.
 func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -64,14 +64,13 @@ type ProgramEnd struct {
 	Warnings []string
 }
 
-// ServeProgram runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx
+// ServeProgram runs p on the guest at the other end of conn and lets h answer its calls, until the program ends, ctx
 // ends or a limit is reached. The guest must have sent its ready frame. p.Limits must be complete. When ServeProgram
-// returns, no call is in progress. conn is then closed, unless the guest has sent its last frame and waits for the
-// connection to close.
-//
-// If ctx ends with a *StopReason as its cause, the program ends with that status, otherwise as cancelled. What the
-// guest sends afterwards is ignored. The error is nil, or ErrGone if the guest closed its connection before the
-// program was done. In that case ProgramEnd contains the output so far.
+// returns, no call is in progress. It closes conn, unless the guest has sent its last frame and waits for the
+// connection to close. If ctx ends with a *StopReason as its cause, the program ends with the status in that
+// StopReason, otherwise as cancelled. What the guest sends afterwards is ignored. The error is ErrGone if the guest
+// closed its connection before the program was done. In that case ProgramEnd contains the output so far. Otherwise
+// the error is nil.
 func ServeProgram(ctx context.Context, conn *FrameConn, p core.CheckedProgram, h CallHost) (ProgramEnd, error) {
 	s := &hostSession{conn: conn, limits: p.Limits}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
