@@ -35,8 +35,8 @@ type BackendChooser struct {
 	backends []Backend
 }
 
-// NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. A request that
-// names no backend uses the one that the argument standard names. The value Auto is allowed there.
+// NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. The argument
+// standard names the backend for requests that do not name one. It may also be Auto.
 func NewChooser(standard string, backends ...Backend) *BackendChooser {
 	return &BackendChooser{standard: standard, backends: backends}
 }
@@ -180,8 +180,8 @@ func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	return nil, c.tooWeak(s)
 }
 
-// noProxyError returns the error for a program that needs network access in a backend b that offers none for its
-// runtime.
+// noProxyError returns the error for a program that needs network access, if the backend b offers none for the
+// program's runtime.
 func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, but in %s, %s has no network",

@@ -34,9 +34,9 @@ func (c HostCommand) NeedsFolders() bool {
 	return len(c.Folders) > 0 && slices.ContainsFunc(c.Args, workspacePath.MatchString)
 }
 
-// ExplainFailure explains the failure of a command in a backend that cannot share folders. If a path of the workspace
-// occurs in the command's standard error, or in its input, which for an interpreter is a script, it appends an
-// explanation to the standard error.
+// ExplainFailure explains why a command has failed in a backend that cannot share folders. It appends the explanation
+// to the command's standard error, if a path of the workspace occurs in that standard error or in the command's
+// input. For an interpreter, the input is a script.
 func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 	if len(c.Folders) == 0 || ended.Code == 0 || !workspacePath.Match(c.Stdin) && !workspacePath.Match(ended.Stderr) {
 		return

@@ -90,8 +90,8 @@ func starter(s sandbox.CommandStarter, does string) sandbox.HostFunc {
 	}
 }
 
-// containers returns the containers whose engine has its lock file in dir. It maps the ids of these containers to the
-// names of their images.
+// containers returns the containers that were started by the engines with a lock file in dir. The result maps the ids
+// of these containers to the names of their images.
 func containers(t *testing.T, host, dir string) map[string]string {
 	t.Helper()
 	a, known := findDaemon(host)

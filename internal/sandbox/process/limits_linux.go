@@ -35,8 +35,8 @@ const (
 	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
-// baselineMemory holds the memory of a child, in bytes, and its threads before its program arrives. All limits are
-// relative to it, because the memory that runtimes map without using it differs by gigabytes.
+// baselineMemory holds how much memory, in bytes, and how many threads a child has before its program arrives. All
+// limits are relative to these numbers, because the memory that runtimes map without using it differs by gigabytes.
 type baselineMemory struct {
 	data     int64 // mapped for data
 	own      int64 // resident, and its own
@@ -147,7 +147,7 @@ func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
-// measures is true because watchLimits measures processor time on this system.
+// measures is true because this system measures processor time: watchLimits does so.
 const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if

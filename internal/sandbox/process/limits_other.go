@@ -20,7 +20,7 @@ func (*guestChild) residentBefore() int64           { return 0 }
 func limitHelper(int, int64)                        {}
 func highWater(int) int64                           { return 0 }
 
-// measures is false because watchLimits does not measure processor time on this system. wire.ServeProgram does it
+// measures is false because watchLimits does not measure processor time on this system. wire.ServeProgram measures it
 // instead.
 const measures = false
 

@@ -46,8 +46,8 @@ func OpenGroups() *GroupSet {
 	return openV2(own, string(mounts))
 }
 
-// home returns the text of /proc/self/cgroup from before this process created control groups. It names the control
-// groups in which this process runs. Later that file may name the group of a child: it describes the first thread of
+// home returns the text of /proc/self/cgroup, which names the control groups of this process, as it was before this
+// process created groups. Later, /proc/self/cgroup may name the group of a child: it describes the first thread of
 // this process, which may have moved into that group to start the child.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")

@@ -115,7 +115,8 @@ func startedWith(
 	return ended, core.AsError(failed), report
 }
 
-// ToolCommand returns the command "tool" for the tests of CheckCommands. The first argument selects its action.
+// ToolCommand returns the command "tool" for the tests of CheckCommands. Its first argument selects what the command
+// does.
 func ToolCommand(args ...string) sandbox.HostCommand {
 	return sandbox.HostCommand{Name: "tool", Args: append([]string{"command"}, args...)}
 }

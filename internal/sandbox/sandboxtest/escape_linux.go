@@ -39,8 +39,9 @@ func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...st
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The argument
-// without lists source lines that are removed from that program, because they do not apply to the backend b.
+// PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The last
+// arguments are source lines that PythonEscapes removes from that program, because they do not apply to the backend
+// b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {

@@ -256,7 +256,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon works like Capabilities, but returns the context's error if ctx ends before the capabilities are known.
+// haveSoon returns what the backend has, like Capabilities, but does not wait for long: if ctx ends before the
+// capabilities are known, it returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()

@@ -16,8 +16,8 @@ type held struct{ freed atomic.Bool }
 func (h *held) Shrink(int64) {}
 func (h *held) Free()        { h.freed.Store(true) }
 
-// claimed returns a frame whose body counts towards the engine's memory budget. It also returns the budgeted memory,
-// so that a test can see whether that was released.
+// claimed returns a frame whose body counts towards the engine's memory budget. It also returns the memory taken from
+// the budget, so that a test can see whether it was released.
 func claimed(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}

@@ -85,7 +85,7 @@ func (c *controlConn) followHost() {
 	}
 }
 
-// Write sends data to the host. If the host has no connection open, it waits for one for a limited time.
+// Write sends data to the host. If the host has no connection open, Write waits a limited time for a connection.
 func (c *controlConn) Write(b []byte) (int, error) {
 	select {
 	case <-c.there:
