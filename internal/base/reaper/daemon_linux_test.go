@@ -215,9 +215,9 @@ func TestKilledKeeper(t *testing.T) {
 	}
 }
 
-// TestSignalsToTheKeeper checks that the keeper of a server, the process that watches it, kills the server's
-// processes when the engine is killed. It must do so even after the server has sent it a signal such as SIGTERM or
-// SIGSTOP. Only SIGKILL ends a keeper.
+// TestSignalsToTheKeeper checks that signals such as SIGTERM or SIGSTOP, which a server sends to its keeper (the
+// process that watches it), do not end the keeper. The keeper must still kill the server's processes when the engine
+// is killed. Only SIGKILL ends a keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "USR1", "STOP"} {
 		t.Run(signal, func(t *testing.T) {

@@ -171,7 +171,8 @@ type halfCloser interface {
 	CloseWrite() error
 }
 
-// copyBoth copies in both directions until both have ended or one has failed.
+// copyBoth copies data between two connections in both directions, until both directions have ended or one has
+// failed.
 func copyBoth(a, b net.Conn) {
 	ctx, over := context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, func() { _, _ = a.Close(), b.Close() })()

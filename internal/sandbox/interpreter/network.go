@@ -22,8 +22,8 @@ var certificateFiles = []string{
 }
 
 // ProxyEnvironment adds to env the variables that make the interpreter use a proxy at a port of its own loopback
-// address. authorities is the host's file that must appear at CertificatesPath, or "". A nil ProxyNetwork adds
-// nothing.
+// address. It returns, as authorities, the file of the host that must appear at CertificatesPath, or "". A nil
+// ProxyNetwork adds nothing.
 func (n *ProxyNetwork) ProxyEnvironment(env []string, port int) (joined []string, authorities string) {
 	joined = append([]string{}, env...)
 	if n == nil {

@@ -147,7 +147,7 @@ func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
-// measures is true because this system measures processor time: watchLimits does so.
+// measures is true because watchLimits measures processor time on this system.
 const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if

@@ -268,8 +268,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon returns what the backend has, like Capabilities, but does not wait for long: if ctx ends while the backend
-// is still finding out which confinement this machine allows, it returns the error of ctx.
+// haveSoon returns what the backend has, like Capabilities, but gives up when ctx ends while the backend is still
+// finding out which confinement this machine allows. It then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:

@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// proxyPort is the port on the loopback device under which programs with network access reach their proxy.
+// proxyPort is the port on the loopback device at which programs with network access reach their proxy.
 const proxyPort = 3128
 
 // connectAttempt returns an attempt to connect to an IPv4 address. It waits until the peer sends something or closes

@@ -23,8 +23,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run in the engine when it is killed, and how many of them start a command. Each
-// command runs in a virtual machine of its own, to which this test binary is copied.
+// atOnce returns how many programs run in the engine when it is killed, and how many of these programs start a
+// command. Each command runs in a virtual machine of its own, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10

@@ -199,7 +199,8 @@ func (p *WarmPool[T]) startItem() {
 	}
 }
 
-// addReady adds an item to the pool, or kills the item if the pool does not need it. The caller must hold p.mu.
+// addReady adds an item to the ready items of the pool, or kills it if the pool does not need it. The caller must
+// hold p.mu.
 func (p *WarmPool[T]) addReady(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()

@@ -256,8 +256,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon returns what the backend has, like Capabilities, but does not wait for long: if ctx ends before the
-// capabilities are known, it returns the error of ctx.
+// haveSoon returns what the backend has, like Capabilities, but gives up when ctx ends before the capabilities are
+// known. It then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()

@@ -44,7 +44,7 @@ func Main() error {
 	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
-// serveGuest runs the guest. It returns after the guest has ended and the host has been told how.
+// serveGuest runs the guest. It returns after the guest has ended and the host has been told how the guest ended.
 func serveGuest() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a virtual machine and cannot run elsewhere")
