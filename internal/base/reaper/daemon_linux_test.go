@@ -215,8 +215,8 @@ func TestKilledKeeper(t *testing.T) {
 	}
 }
 
-// TestSignalsToTheKeeper checks that signals such as SIGTERM or SIGSTOP, which a server sends to its keeper (the
-// process that watches it), do not end the keeper. The keeper must still kill the server's processes when the engine
+// TestSignalsToTheKeeper checks that a server cannot disable its keeper, the process that watches it, with signals
+// such as SIGTERM or SIGSTOP. After such a signal, the keeper must still kill the server's processes when the engine
 // is killed. Only SIGKILL ends a keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "USR1", "STOP"} {
