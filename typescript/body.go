@@ -94,8 +94,9 @@ func (b *bodyWriter) unneeded(s *ast.Node) bool {
 	return b.isElided(clause, clause.Name()) && b.isElided(bindings, bindings)
 }
 
-// isElided reports whether an import declaration can do without its part n, because the program does not use the
-// names in n as values. It also returns true if the declaration has no such part; then there is nil.
+// isElided reports whether one part of an import declaration, such as its list of names, can be omitted, because the
+// program does not use the imported names as values. If the declaration does not have the part, the argument there is
+// nil, and isElided returns true.
 func (b *bodyWriter) isElided(n, there *ast.Node) bool {
 	switch {
 	case there == nil:

@@ -24,7 +24,8 @@ func (e *edits) replace(pos, end int, with string) {
 
 func (e *edits) insert(pos int, text string) { e.replace(pos, pos, text) }
 
-// move inserts text at pos. Positions in the inserted text map to the offset origin of the old text.
+// move inserts text at the offset pos. Positions in the inserted text correspond to the offset origin of the old
+// text, from which the text was moved.
 func (e *edits) move(origin, pos int, text string) {
 	e.list = append(e.list, edit{pos, pos, text, origin})
 }

@@ -385,8 +385,9 @@ func (o offsets) then(next offsets) offsets {
 	return both
 }
 
-// within returns the map for one run of text that was copied from a text with the map o. The run ends at the offset
-// end of that text, or extends to the end of that text if end is negative.
+// within returns the offset map for a run of text that was copied out of a larger, already edited text. The receiver
+// o maps the larger text back to the original. The run ends at the offset end of the larger text, or at its last byte
+// if end is negative.
 func (o offsets) within(run piece, end int) offsets {
 	first := piece{run.start, o.back(run.old), false}
 	var pieces offsets

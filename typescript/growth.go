@@ -80,8 +80,9 @@ func (g *growth) declare(name, value *ast.Node) {
 	g.declared[name.Text()] = append(g.declared[name.Text()], value)
 }
 
-// template adds a template whose type is an exact string to the bound. A generic type can apply such a template to
-// its own result again and again. There, a template that is long or has several placeholders is refused.
+// template adds a template to the bound for the lengths of constants. The type of the template is an exact string. A
+// generic type can apply a template to its own result again and again. Therefore a template in a generic type is
+// refused if it is long or has several placeholders.
 func (g *growth) template(n *ast.Node, generic bool) {
 	holes, text := 0, n.End()-n.Pos()
 	n.ForEachChild(func(child *ast.Node) bool {
@@ -98,7 +99,8 @@ func (g *growth) template(n *ast.Node, generic bool) {
 	}
 }
 
-// isInferred reports whether a placeholder is ${infer T}. It only splits a string and makes none longer.
+// isInferred reports whether a placeholder is ${infer T}. Such a placeholder only splits a string, so it makes no
+// string longer.
 func isInferred(span *ast.Node) bool {
 	return span.Kind == ast.KindTemplateLiteralTypeSpan && span.AsTemplateLiteralTypeSpan().Type.Kind == ast.KindInferType
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Lack describes a member that a type does not have. Either one of Input.Files declares the type, or it declares the
-// function or member whose value has the type.
+// Lack describes a member that a type does not have. One of Input.Files declares either the type itself, or the
+// function or member whose value has that type.
 type Lack struct {
 	File   string
 	Name   string   // of the member

@@ -9,8 +9,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/sourcemap"
 )
 
-// emitted maps offsets in the emitted text to offsets in the text of the unit that it was made from, where the source
-// map has an entry.
+// emitted maps offsets in the emitted JavaScript to offsets in the text of the unit from which the JavaScript was
+// made. It contains only the offsets for which the compiler's source map has an entry.
 type emitted struct {
 	from, to []int // offsets in the emitted text, ascending; and in the unit's
 }

@@ -118,7 +118,7 @@ func (b *treeBuilder) add(n *ast.Node) {
 	}
 }
 
-// inner adds the children of a node.
+// inner adds the children of a node to the syntax tree.
 func (b *treeBuilder) inner(n *ast.Node) {
 	n.ForEachChild(func(c *ast.Node) bool {
 		b.add(c)
@@ -305,7 +305,7 @@ func (b *treeBuilder) function(n, name *ast.Node) {
 	})
 }
 
-// member adds a member of a class or an object literal.
+// member adds a Node to the syntax tree for one member of a class or an object literal, such as a method.
 func (b *treeBuilder) member(n *ast.Node) {
 	name := n.Name()
 	key := text(name)

@@ -2,7 +2,7 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// followAll adds all uses of a symbol to use.
+// followAll records all uses of a symbol in the argument use.
 func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	if symbol == nil || c.busy[symbol] {
 		return
@@ -14,8 +14,8 @@ func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	}
 }
 
-// follow records in use how the program uses the value of the expression n. origin says where the value comes from;
-// each call that follow finds is recorded with it.
+// follow finds out how the program uses the value of the expression n, and records that in the argument use. The
+// argument origin says where the value comes from; each call that follow finds is recorded with it.
 func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	if isTypePosition(n) {
 		c.followType(n, use)
@@ -94,7 +94,8 @@ func (c *collector) followVariable(d *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followElement adds the uses of one element of a destructuring pattern, such as b: c in const {a, b: c} = value.
+// followElement records how the program uses one element of a destructuring pattern, such as b: c in const {a, b: c}
+// = value.
 func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	element := e.AsBindingElement()
 	key := e.PropertyNameOrName()
@@ -119,7 +120,7 @@ func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followType records a type member T in ns.T, or a member named in typeof ns.member.
+// followType records which member of a module a type names: T in ns.T, or member in typeof ns.member.
 func (c *collector) followType(n *ast.Node, use *Use) {
 	q := n.Parent
 	if q.Kind != ast.KindQualifiedName || q.AsQualifiedName().Left != n {

@@ -50,9 +50,9 @@ func isPrimitives(s string) bool {
 	})
 }
 
-// mayFit reports whether a value of the type from could also be of the type to. It compares the types as text. It
-// returns true in two cases: an alternative of the union from is also one of to, or from allows any string or number,
-// and to has a literal of that type.
+// mayFit reports whether a value of one type (the argument from) could also be of another type (the argument to). It
+// compares the types as text. It returns true in two cases: both types are unions with a common alternative, or the
+// first type allows any string or number and the second has a literal string or number.
 func mayFit(from, to string) bool {
 	allowed := alternatives(to)
 	given := alternatives(from)

@@ -110,7 +110,8 @@ func (x *execution) admitServerRequest(a core.ServerRequest) (came func(json.Raw
 }
 
 // recordServerRequest records in the audit log that a server asks the client a question. The caller must call the
-// returned function with the client's answer, which is then recorded, too. a must not contain personal data.
+// returned function with the client's answer, so that the answer is recorded, too. Personal data must already be
+// hidden in the question.
 func (x *execution) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	about := x.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool

@@ -38,8 +38,8 @@ type timeSpan struct {
 	asked int
 }
 
-// countWithin returns the number of questions asked in the current period, which lasts for length. If the period is
-// over, a new one begins with the number 0.
+// countWithin returns the number of questions asked in the current period. The argument length is the duration of a
+// period. If the current period is over, a new one begins with the number 0.
 func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	if now.Sub(s.since) >= length {
 		*s = timeSpan{since: now}

@@ -148,8 +148,9 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 	return &lane
 }
 
-// Execute runs one program and always returns an Outcome. If the program waits for a person and the channel of ctx
-// cannot ask one, it keeps waiting and the Outcome is pending.
+// Execute runs one program and returns its Outcome. A program may have to wait for a person's approval although the
+// current request cannot ask the person. Then the program continues to wait in the background, and Execute returns an
+// Outcome with the status pending.
 func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome {
 	refused, asks := p.refuseExcess(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.completeRequest(req)

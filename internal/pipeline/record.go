@@ -217,8 +217,8 @@ const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy gives the text with which the audit log says who approved a call. The key tells whether a person was
-// asked.
+// approvedBy maps whether a person was asked about a call to the word with which the audit log says who approved the
+// call.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call in the audit log. The caller must call the returned function with the call's result. A

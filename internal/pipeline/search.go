@@ -99,8 +99,8 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridgeSignature is used if a tool's definition has more tokens than a model may get, which is the number most. It
-// returns the tool's signature, cut to that number of tokens, with a remark on where to find the whole definition.
+// abridgeSignature replaces the definition of a tool that has more tokens than a model may get. It returns the tool's
+// signature, cut to that number of tokens, with a remark on where to find the whole definition.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
 		"\n%s the complete definition has more than %d tokens (results.definitionTokens); it is in the tool's file under servers/\n",
@@ -256,9 +256,9 @@ func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage)
 	return found.Tools, nil
 }
 
-// wholeFile replaces the signature of a tool that a program's search has found by the tool's whole wrapper file. The
-// model does not see this longer text, because the program gets it. A file with more tokens than the limit for a
-// definition is not used.
+// wholeFile gives a program that has searched for tools the whole wrapper file of a found tool instead of only the
+// tool's signature. Only the program gets this longer text, not the model. A file with more tokens than the limit for
+// one definition is not used.
 func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {

@@ -81,7 +81,8 @@ const (
 	maxWord    = 200 // bytes of a tag or the name of a tool
 )
 
-// parseMatter returns the fields that Retort knows, and all fields.
+// parseMatter parses YAML front matter. m holds the fields that Retort knows; raw holds all fields, so that those
+// which a person has added are not lost.
 func parseMatter(front string) (m frontMatter, raw map[string]any, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on a few malformed inputs

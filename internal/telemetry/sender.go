@@ -135,7 +135,8 @@ func (metricExporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregat
 	return sdkmetric.DefaultAggregationSelector(k)
 }
 
-// Export implements sdkmetric.Exporter. It always returns nil, because the library would print an error.
+// Export implements sdkmetric.Exporter. It always returns nil, because the OpenTelemetry library would print an
+// error.
 func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	_, err := e.postOnce(ctx, encodeMetrics(m))
 	e.logState(err)

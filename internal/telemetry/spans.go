@@ -96,8 +96,8 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told maps facts to attributes. The facts are in the event at the end of an execution, the attributes in the
-// execution's span.
+// told lists the facts about an execution that its span reports, each with the name of the span's attribute. The
+// facts come from the audit log event at the end of the execution.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},

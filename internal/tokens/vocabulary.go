@@ -38,8 +38,8 @@ func (c numberTable) numberAt(i uint32) uint32 {
 
 var o200k = newVocabulary(vocabularyFile)
 
-// newVocabulary returns the vocabulary in file, which consists of slots, ends and text in this order. It copies
-// nothing.
+// newVocabulary returns the vocabulary in the text of a vocabulary file. The file consists of a hash table (the
+// slots), the offsets at which the tokens end, and the tokens' text. newVocabulary copies none of it.
 func newVocabulary(file string) tokenVocabulary {
 	const ends, text = cellSize * hashSlots, cellSize * (hashSlots + vocabularySize)
 	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}

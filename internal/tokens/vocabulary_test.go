@@ -70,8 +70,8 @@ func tableOf(list []string) string {
 // and omits "\x7f".
 var pattern = regexp2.MustCompile(`(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)`, regexp2.None)
 
-// FuzzCount checks the pieces of a text against the matches of pattern, and the number of tokens in each piece
-// against merged.
+// FuzzCount checks the pieces into which a text is split against the matches of pattern. It also checks the number of
+// tokens in each piece against the result of the function merged.
 func FuzzCount(f *testing.F) {
 	for _, text := range []string{
 		"", "hello world", "It's, they'RE; we'Ll 'd '5 'S", "don't'll", "\u017fx'\u017f it'\u017f",

@@ -41,9 +41,9 @@ type pendingType struct {
 	of    *jsonValue
 }
 
-// schemaScope describes where a schema is: its document, its resource and its nesting depth. If the schema is a
-// branch of another one, as in allOf, around holds the other one's properties. References in the schema are resolved
-// against the resource.
+// schemaScope describes where a schema is: its document, its resource and its nesting depth. References in the schema
+// are resolved against the resource. If the schema is a branch of a surrounding schema, as in allOf, the field around
+// holds the properties of the surrounding schema.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue
@@ -217,8 +217,8 @@ func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaS
 	return n
 }
 
-// addConditions returns a copy of the intersection n with more documentation. The parts of the intersection that
-// accept any value do not appear in n, so their documentation tags would otherwise be lost.
+// addConditions returns a copy of the intersection n with the documentation tags of its parts that accept any value,
+// such as "@minimum 1". These parts do not appear in n itself, so their tags would otherwise be lost.
 func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {

@@ -58,8 +58,9 @@ func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	return out
 }
 
-// combineProperty returns the type of a property that two merged object types have with the types a and b. It is the
-// union of a and b if the object types are members of a union, otherwise their intersection.
+// combineProperty returns the type of a property that occurs in two object types which are being merged. a and b are
+// the property's types in them. If the two object types are members of a union, the result is the union of a and b,
+// otherwise their intersection.
 func combineProperty(a, b *typeNode, s typeShape) *typeNode {
 	n := intersectionOf
 	if s == shapeUnion {

@@ -48,9 +48,9 @@ func assignNames(raw []string, otherwise string, fold func(string) string) map[s
 	return out
 }
 
-// uniqueNames returns unique identifiers for names, which must be sorted. It adds a suffix to identifiers that would
-// be equal. Only an identifier with a suffix contains the separator. Therefore it can equal only another one with a
-// suffix, and only if both are equal before the separator.
+// uniqueNames returns a unique identifier for each of the names, which must be sorted. If several names would get the
+// same identifier, it appends the separator and a hash of the name. No other identifier contains the separator, so an
+// identifier with a hash cannot collide with one that has none.
 func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}
@@ -98,8 +98,8 @@ func (n *nameNumbering) nextName(base string) string {
 	return name
 }
 
-// suffixDigits returns how many digits of their hashes distinguish all names in a group, which has the indexes of
-// names with equal identifiers. It returns at least 6.
+// suffixDigits returns how many digits of the names' hashes are needed to tell all names in a group apart. The group
+// holds the indexes of names that would get the same identifier. The result is at least 6.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}

@@ -200,8 +200,9 @@ func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
 	return n
 }
 
-// specialKeys is a regular expression in patternProperties that matches names which cannot be written after a dot. An
-// index signature cannot express this restriction and would make every name valid, so a schema with it gets none.
+// specialKeys is a regular expression that a schema may use in patternProperties. It matches property names that
+// cannot be written after a dot. TypeScript's index signatures cannot express this restriction and would make every
+// name valid, so a schema with this pattern gets no index signature.
 const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *jsonValue) map[string]bool {

@@ -493,8 +493,8 @@ func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled
 	return core.CallResult{Value: value}, nil
 }
 
-// bypassGuard returns the guard that counts the arguments and results of calls. In a client without Retort, this data
-// would be in the model's context.
+// bypassGuard returns the guard that counts the data which bypasses the model's context: the arguments and results of
+// calls. In a client without Retort, this data would be in the context.
 func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

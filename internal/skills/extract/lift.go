@@ -227,9 +227,9 @@ func snakeCase(name string) string {
 	return strings.ToLower(capital().ReplaceAllString(name, "${1}_${2}"))
 }
 
-// addParam makes a literal a parameter and returns the parameter's name, or "" if the literal must stay in the code.
-// Unless other is empty, equal literals of the same name share a parameter, and a number is added to a name that is
-// taken.
+// addParam makes a literal a parameter of the function and returns the parameter's name. It returns "" if the literal
+// must stay in the code. If the argument other is not empty, equal literals of the same name share a parameter, and a
+// name that is already taken gets a number.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {

@@ -97,7 +97,7 @@ var secondArgument = []string{
 	"replace", "link", "linkSync", "symlink", "symlinkSync",
 }
 
-// noteFiles adds the files that a call changes.
+// noteFiles adds the files that a call changes to the files of the ProgramImpact.
 func (m *ProgramImpact) noteFiles(j *treeJudge, i int32, path, name string, use fileUse) {
 	if use != useReads {
 		m.Affects = addDistinct(m.Affects, namedOr(name))
@@ -115,7 +115,7 @@ func namedOr(name string) string {
 	return shortenText(name)
 }
 
-// noteCommand adds the command that a call starts.
+// noteCommand adds the command that a call starts to the commands of the ProgramImpact.
 func (m *ProgramImpact) noteCommand(j *treeJudge, i int32, path string) {
 	d, ok := lookupDanger(j.Language, path)
 	if !ok || d.rule != "process.command" && d.rule != "process.spawn" {
@@ -145,7 +145,7 @@ func constantOf(j *treeJudge, i int32) string {
 	return "(computed)"
 }
 
-// noteTool adds a tool that the program calls.
+// noteTool adds a tool that the program calls to the tools of the ProgramImpact.
 func (m *ProgramImpact) noteTool(name string, loop bool) {
 	if name == "" || !strings.ContainsAny(name, "._") {
 		return
