@@ -75,8 +75,8 @@ func (e *eraser) write() {
 	}
 }
 
-// plainStatement reports whether the meaning of a statement does not depend on what its names refer to, such as a
-// type or a value.
+// plainStatement reports whether the code for a statement is the same, whatever its names refer to. It is not the
+// same for "export default x", for example, because x may be a type or a value.
 func plainStatement(s *ast.Node) bool {
 	switch s.Kind {
 	case ast.KindExportDeclaration:
@@ -87,7 +87,7 @@ func plainStatement(s *ast.Node) bool {
 	return s.Flags&ast.NodeFlagsReparsed == 0
 }
 
-// mark asks the checker which imports are used as values. The other imports can be dropped.
+// mark lets the type checker mark the imports that the program uses as values. The other imports can be dropped.
 func (e *eraser) mark() {
 	imports := func(s *ast.Node) bool { return s.Kind == ast.KindImportDeclaration }
 	if !e.script && slices.ContainsFunc(e.body.file.Statements.Nodes, imports) {

@@ -79,8 +79,9 @@ func utf16Offset(line string, column int) int {
 type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
-	// from holds ascending offsets in the emitted code, and to holds the offset in the text given to Parse for each
-	// of them. Both are nil if shift alone maps offsets of the final code to that text.
+	// from and to describe the mapped positions, in ascending order: from holds offsets in the emitted code, and to
+	// holds the offsets in the text given to Parse that correspond to them. Both are nil if shift alone maps offsets
+	// of the final code to that text.
 	from, to []int
 	text     *lineTable
 }

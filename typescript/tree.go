@@ -73,8 +73,8 @@ func (b *treeBuilder) name(name, d *ast.Node) {
 	b.nodes[i].Bind = b.bound(d.Symbol())
 }
 
-// wrapped lists the kinds of the compiler's nodes that become a Node with a fixed kind and text. Nothing but their
-// children has to be added.
+// wrapped lists the kinds of the compiler's nodes that become a Node of a fixed kind with a fixed text. For such a
+// node, only the children have to be added as well.
 var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindArrayLiteralExpression: {"array", ""}, ast.KindObjectLiteralExpression: {"object", ""},
 	ast.KindSpreadElement: {"spread", ""}, ast.KindSpreadAssignment: {"spread", ""}, ast.KindAwaitExpression: {"await", ""},

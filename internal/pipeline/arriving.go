@@ -64,7 +64,8 @@ func missesTool(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// noSuch returns a regular expression that finds the quoted unknown name in the error message of a checker.
+// noSuch returns a regular expression that matches a checker's message "there is no server" or "there is no tool",
+// and captures the quoted name after it.
 var noSuch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 })

@@ -109,8 +109,8 @@ func (s *questionCounts) forgetOld(now time.Time) {
 	}
 }
 
-// refusedAsking records in the audit log that a server's question was kept from the client. It records only the first
-// one of each server in an execution, so that a server cannot flood the audit log.
+// refusedAsking records in the audit log that a server's question was kept from the client. The caller calls it only
+// for the first refused question of each server in an execution, so that a server cannot flood the log.
 func (x *execution) refusedAsking(a core.ServerRequest, why *core.Error) {
 	about := x.newEvent(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"

@@ -28,8 +28,8 @@ type RunningExecutions struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights returns a RunningExecutions without any executions. journals stores which calls an execution has sent,
-// in case the execution outlives its request.
+// NewFlights returns a RunningExecutions that tracks no executions yet. The argument journals stores which calls an
+// execution has sent, in case the execution outlives its request.
 func NewFlights(journals *approval.JournalStore) *RunningExecutions {
 	return &RunningExecutions{journals: journals, flying: map[string]*execution{}}
 }
@@ -194,8 +194,9 @@ func (s *RunningExecutions) addExecution(x *execution) *core.Error {
 }
 
 // followExecution waits for the Outcome of an execution. It stops waiting and returns a pending Outcome if a question
-// has waited longer than patience and nobody can be asked through the current request. Before that, it calls free so
-// that the execution continues after the request. free returns false if ctx has already ended the execution.
+// has waited longer than patience and nobody can be asked through the current request. First, however, it calls the
+// function free, which lets the execution continue after the request. If free returns false, ctx has already ended
+// the execution, and followExecution waits for the Outcome.
 func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := x.changeSignal()
@@ -215,7 +216,7 @@ func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience t
 	}
 }
 
-// waitFor waits until patience has passed or ctx ends. It returns false if the execution ends first.
+// waitFor waits for the duration patience, or until ctx ends. It returns false if the execution ends first.
 func (x *execution) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()

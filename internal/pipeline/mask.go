@@ -12,7 +12,7 @@ import (
 )
 
 // privacyFilter filters data from servers for the relay. It first masks secrets, which can never be restored, and
-// then hides personal data. Both parts may be nil.
+// then hides personal data. If its SecretMasker or its redact.Session is nil, it skips that step.
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session

@@ -150,7 +150,7 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 
 // Execute runs one program and returns its Outcome. A program may have to wait for a person's approval although the
 // current request cannot ask the person. Then the program continues to wait in the background, and Execute returns an
-// Outcome with the status pending.
+// Outcome with the status pending_approval.
 func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome {
 	refused, asks := p.refuseExcess(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.completeRequest(req)

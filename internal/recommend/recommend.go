@@ -145,7 +145,7 @@ func (t *EventTally) Add(e *audit.Entry) {
 	}
 }
 
-// makeRoom returns m with room for one more key. It clears m if it is full.
+// makeRoom returns the map m with room for one more key. If m is full, it is cleared first.
 func makeRoom[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)

@@ -113,7 +113,8 @@ func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	return t, err
 }
 
-// plainName returns the name of the skill in a single file with this name, or "" if the file is not a skill.
+// plainName returns the name of the skill that a single file contains, derived from the file's name. It returns "" if
+// a file of that name is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")

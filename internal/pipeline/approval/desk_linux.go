@@ -18,7 +18,7 @@ func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }
 
-// connectedProcess identifies the process that connected to the socket.
+// connectedProcess identifies the process that has connected to the approval socket.
 type connectedProcess struct{ *reaper.SocketPeer }
 
 // askerAt identifies the process at the other end of a connection. It returns an error for a process of another user,
@@ -40,8 +40,8 @@ func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	return connectedProcess{p}, nil
 }
 
-// socketPlace holds the path of a socket and, if the path is longer than the system allows for sockets, the open
-// folder of the socket. A short path then leads through the open folder to the socket.
+// socketPlace holds the path of a socket. If the path is longer than the system allows for sockets, it also holds the
+// socket's folder as an open file, so that a short path through /proc/self/fd leads to the socket.
 type socketPlace struct {
 	path string
 	dir  *os.File

@@ -26,9 +26,9 @@ type keptFile struct {
 	Seal  []byte          `json:"seal"`
 }
 
-// OpenKept reads the stored approvals, which are rules about calls, from path. keyPath is the file with the key that
-// authenticates them; it is created when a rule is first stored. OpenKept ignores a file with a wrong seal, and rules
-// of another policy version. They are deleted when the next rule is stored.
+// OpenKept reads the kept approvals, which are rules about calls, from the file path. The file keyPath holds the key
+// that authenticates them; it is created when a rule is first stored. OpenKept ignores a file with a wrong seal, and
+// rules of another policy version. They are deleted when the next rule is stored.
 func OpenKept(path, keyPath, policy string) *SealedRules {
 	k := &SealedRules{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)

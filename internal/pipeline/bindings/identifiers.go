@@ -49,8 +49,8 @@ func assignNames(raw []string, otherwise string, fold func(string) string) map[s
 }
 
 // uniqueNames returns a unique identifier for each of the names, which must be sorted. If several names would get the
-// same identifier, it appends the separator and a hash of the name. No other identifier contains the separator, so an
-// identifier with a hash cannot collide with one that has none.
+// same identifier, it appends the separator and a hash of the name. No other identifier contains the separator.
+// Therefore two results can be equal only if both have a hash and are equal before the separator.
 func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}

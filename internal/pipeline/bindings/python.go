@@ -98,7 +98,7 @@ func (p *pyPrinter) writeDeclarations(t *toolTypes) {
 	}
 }
 
-// refersTo reports whether a type of t refers to n.
+// refersTo reports whether one of the types of a tool (t) refers to the named type n.
 func refersTo(t *toolTypes, n *namedType) bool {
 	seen := map[*typeNode]bool{}
 	var visit func(*typeNode) bool
@@ -351,8 +351,8 @@ func pyLiteral(v *jsonValue) string {
 	return "Literal[" + v.text + "]"
 }
 
-// writeRemarks writes documentation as comments. It also writes comments with the details that Python's syntax could
-// not express in the type written last.
+// writeRemarks writes documentation as comments. It also writes, as comments, those details of the type written last
+// which Python's syntax cannot express.
 func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")

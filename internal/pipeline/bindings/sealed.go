@@ -23,8 +23,9 @@ func sealedNames() string {
 	return b.String()
 }
 
-// sealProperty returns the type n of a property. If the property holds personal data, programs get tokens in place of
-// its strings; then the strings in n, including items of a list, get a type in namespace pii that says so.
+// sealProperty returns the type of a property, given its ordinary type n. If the property holds personal data,
+// programs get tokens in place of its strings. Then the strings in n, including those in lists, are replaced by a
+// type in namespace pii that says so.
 func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n

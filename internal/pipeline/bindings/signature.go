@@ -127,8 +127,8 @@ func (c compactPrinter) formatFields(fields []objectField, write func(f objectFi
 	return parts, left
 }
 
-// fieldHints returns hints on fields, in the same order: the beginnings of their descriptions, as long as there is
-// room, or "". Hints on required fields are chosen first.
+// fieldHints returns a hint for each field, in the same order: the beginning of the field's description, or "" if
+// there is no room for it. Required fields get their hints first.
 func fieldHints(fields []objectField, room int) []string {
 	out := make([]string, len(fields))
 	for _, required := range []bool{true, false} {

@@ -142,7 +142,8 @@ func WrapperFile(ts *core.Toolset, lang core.Language, name string) (string, boo
 	return "", false
 }
 
-// ToolFile returns the path and text of a tool's TypeScript file. ok is false if the set does not have the tool.
+// ToolFile returns the path and text of a tool's TypeScript file. ok is false if the toolset does not contain the
+// tool.
 func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	s, ok := ts.FindServer(t.Server)
 	if !ok {

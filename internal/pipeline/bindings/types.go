@@ -184,7 +184,7 @@ func intersectionOf(items ...*typeNode) *typeNode {
 	return &typeNode{shape: shapeBoth, items: kept, note: note}
 }
 
-// withNote returns n with an additional note.
+// withNote returns a copy of the type n with one more note, such as a keyword that the type cannot express.
 func (n *typeNode) withNote(note string) *typeNode {
 	if note == "" {
 		return n

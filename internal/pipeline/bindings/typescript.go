@@ -70,7 +70,8 @@ func (p *tsPrinter) writeType(n *namedType) {
 	p.writeParts(";\n\n")
 }
 
-// writeSignatures writes the overloads of a tool's function, each followed by the text in end.
+// writeSignatures writes the overloads of a tool's function: one that takes an object and, if possible, one with
+// positional arguments. Each ends with the text in the argument end.
 func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) {
 	d := toolDoc(t)
 	if p.tags {
@@ -368,8 +369,8 @@ var inheritedMembers = map[string]bool{
 	"isPrototypeOf": true, "propertyIsEnumerable": true,
 }
 
-// indexType returns the type of an index signature. TypeScript requires that it includes the types of all declared
-// properties.
+// indexType returns the type of an object type's index signature. TypeScript requires that the index type includes
+// the types of all declared properties.
 func indexType(n *typeNode) string {
 	const few, short = 6, 160
 	others, ok := bareInline(n.index, short)

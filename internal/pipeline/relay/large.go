@@ -149,8 +149,8 @@ func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart,
 	return nil, errBroken(err)
 }
 
-// maxTextPrefix bounds, in bytes, where a text that begins like JSON may turn out to be plain text. A syntax error
-// before this offset means plain text. A syntax error after it means damaged JSON, and the call fails.
+// maxTextPrefix is an offset in a text that begins like JSON, in bytes. If the text has a syntax error before this
+// offset, it is taken for plain text. If the error comes later, the text is damaged JSON and the call fails.
 const maxTextPrefix = 1 << 20
 
 func errBroken(err error) error {

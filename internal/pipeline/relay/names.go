@@ -12,9 +12,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// resolveGuard returns the guard that determines what a call refers to. It answers a call of one of the engine's own
-// functions itself. In a call of a tool, it puts the exact names of the server and the tool; it refuses the call if
-// the execution may not see the tool.
+// resolveGuard returns the guard that resolves the names in a call. If the call is of one of the engine's own
+// functions, the guard answers it itself. If the call is of a tool, the guard replaces the names of the server and
+// the tool by their exact spelling, and refuses a tool that the execution may not see.
 func resolveGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -26,8 +26,8 @@ func (x ExecutionContext) screenPeer(peer *core.ClientPeer, c core.ToolCall) *co
 	return screened
 }
 
-// hideNotices returns a function that hides personal data in a notification and passes it to tell. If hiding fails,
-// it drops the notification.
+// hideNotices returns a function that hides personal data in a server's notification and then passes the notification
+// to the function tell. If hiding fails, the notification is dropped.
 func (x ExecutionContext) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell

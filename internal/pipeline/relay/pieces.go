@@ -160,8 +160,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// hideWrapped hides personal data in a document and then removes the first and last bytes, which were added only as
-// context for the search. before and after are the numbers of these bytes.
+// hideWrapped hides personal data in a document. Then it removes text from both ends of the document that was added
+// only as context for the search. The arguments before and after are the lengths of that text in bytes.
 func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, error) {
 	if !utf8.Valid(document) {
 		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))

@@ -58,13 +58,13 @@ type Supervisor interface {
 // Recorder records the calls and questions of an execution. If it cannot record a call or a question, that is not
 // sent.
 type Recorder interface {
-	// RecordSent is called right before a call is sent. The relay makes the call with the context out, and passes the
-	// call's result to the function came. If refused is not nil, the call is not sent.
+	// RecordSent is called right before a call is sent. The relay makes the call with the returned context (out), and
+	// passes the call's result to the returned function (came). If refused is not nil, the call is not sent.
 	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
 	// RecordRefused is called for each call that was refused before it was sent.
 	RecordRefused(c core.ToolCall, refused *core.Error)
 	// RecordQuestion is called right before a server's question is sent to the client. The relay passes the client's
-	// answer to the function came. If refused is not nil, the question is not sent.
+	// answer to the returned function (came). If refused is not nil, the question is not sent.
 	RecordQuestion(a core.ServerRequest) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
@@ -289,8 +289,8 @@ func (x ExecutionContext) withRecheck(ctx context.Context, judged *policy.Policy
 }
 
 // refreshOnChange returns a function that passes on the result of a call. If the call was refused because the server
-// has changed the tool's definition, it first requests the server's tool list, so that the new definition becomes
-// known.
+// has changed the tool's definition, that function first requests the server's tool list, so that the engine knows
+// the new definition.
 func (x ExecutionContext) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
 	return func(result core.CallResult, err error) (core.CallResult, error) {
 		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Supervisor == nil {

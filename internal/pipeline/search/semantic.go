@@ -74,7 +74,8 @@ func (s *semanticSearch) closeStores() error {
 	return err
 }
 
-// updatePlan sets the tools that need vectors and starts fetching those that are missing.
+// updatePlan makes a new plan, which is the list of tools that need vectors, and starts fetching the vectors that are
+// missing.
 func (s *semanticSearch) updatePlan(tools *core.Toolset) {
 	var plan []plannedVector
 	for _, server := range tools.Servers {
@@ -110,7 +111,8 @@ func (s *semanticSearch) fetchLoop() {
 	}
 }
 
-// waitForWork waits until pause has passed or, if pause is 0, until vectors may be missing.
+// waitForWork waits before the next attempt to fetch vectors. If pause is positive, it waits for that duration.
+// Otherwise it waits until there may be tools whose vectors are missing.
 func (s *semanticSearch) waitForWork(pause time.Duration) {
 	wake, over := s.wake, (<-chan time.Time)(nil)
 	if pause > 0 {

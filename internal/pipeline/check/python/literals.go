@@ -119,7 +119,7 @@ func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMess
 	return nil, false
 }
 
-// appendNegative appends a number with one or more minus signs before it, such as --1.
+// appendNegative appends a number with one or more minus signs before it, such as --1, as JSON to b.
 func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	minus := false
 	for ; s.classOf(id) == classUnaryOp; depth++ {
@@ -218,7 +218,7 @@ func (s *syntaxTree) literalDict(b []byte, keys, values []attrValue, depth int) 
 	return append(b, '}'), true
 }
 
-// appendText appends a JSON string with as few escapes as possible.
+// appendText appends a text to b as a JSON string with as few escapes as possible.
 func appendText(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')

@@ -391,8 +391,9 @@ func (u *treeUnpickler) makeTuple(from int) error {
 	return nil
 }
 
-// makeInstance replaces a class and a tuple on the stack by their instance: a new node or a complex number. Operators
-// and contexts have no fields, so that the class itself stands for their instance.
+// makeInstance replaces a class and a tuple on the stack by an instance of the class: a new node or a complex number.
+// Classes of operators (such as Add) and contexts (such as Load) have no fields, so the class itself stands for its
+// instance.
 func (u *treeUnpickler) makeInstance() error {
 	callee, arguments := u.stackValue(2), u.stackValue(1)
 	if callee.sort != sortClass {

@@ -167,8 +167,8 @@ func (p *pythonProgram) addMember(r *programReach, u nameChain, path []string) {
 	}
 }
 
-// importsAbsent reports whether the program imports the missing server. The import has a finding of its own, so that
-// uses of the server need none.
+// importsAbsent reports whether the program imports a server that does not exist. The import gets a finding of its
+// own, so that uses of the server need none.
 func (p *pythonProgram) importsAbsent(server string) bool {
 	for _, i := range p.facts.Imports {
 		if i.Module == "servers."+server || i.Module == "servers" && i.Name == server {

@@ -96,7 +96,8 @@ func skillOf(identifier string) string {
 	return name
 }
 
-// checkUses checks all skills that a program names. An error has the position where p names the skill.
+// checkUses checks all skills that the program p names. If a skill has an error, the returned error has the position
+// at which p names the skill.
 func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain source.ImportChain) *core.Error {
 	list, loose := p.namedSkills()
 	for _, at := range loose {

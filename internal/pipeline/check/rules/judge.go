@@ -80,7 +80,8 @@ func (j *treeJudge) findAt(rule string, s RuleSeverity, start, end int, detail s
 	j.found = append(j.found, RuleFinding{rule, s, start, end, detail})
 }
 
-// makeRoom removes the least severe finding. It returns false if no finding is less severe than s.
+// makeRoom removes the least severe finding to make room for one of severity s. It returns false, and removes
+// nothing, if no finding is less severe than s.
 func (j *treeJudge) makeRoom(s RuleSeverity) bool {
 	mildest := 0
 	for k, f := range j.found {
@@ -156,7 +157,7 @@ func (j *treeJudge) judgeReference(i int32) {
 	}
 }
 
-// isTakenApart reports whether a destructuring pattern assigns the variable at a node.
+// isTakenApart reports whether a node is a variable to which a destructuring pattern assigns a part of another value.
 func (j *treeJudge) isTakenApart(i int32) bool {
 	return j.hasKind(j.parents[i], Property) &&
 		slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })

@@ -10,7 +10,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// grown makes a valid tree from any bytes, three for each node. Fuzz tests use it.
+// grown makes a valid syntax tree from any bytes, with three bytes for each node. Fuzz tests use it.
 func grown(data []byte) *SyntaxTree {
 	words := []string{"", "=", "of", "+", ",", "eval", "constructor", "__proto__", "a", "globalThis", "crm", "run", "command", "rm -rf /", "fs", "join", "map", "::-1", "Function",
 		"__class__", "os", "system", "?:", "*", "**", "getattr", "import", "97", "require", "format", "{0.__class__}", "fromCharCode", "String", "of", "prototype", "\u202e"}

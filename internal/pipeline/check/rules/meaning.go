@@ -320,8 +320,8 @@ func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	return found
 }
 
-// joinPath returns the path of the member key of the object or module at path. A path that leads back to the global
-// object or to a module is shortened.
+// joinPath returns the dotted path of a member, given the path of its object or module and the member's key. Paths
+// that lead back to the global object or to a module are shortened.
 func (p *analyzedTree) joinPath(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":

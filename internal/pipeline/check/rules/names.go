@@ -30,7 +30,7 @@ func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	return nameDanger{}, false
 }
 
-// addAll adds names to m, with the danger d for each of them.
+// addAll adds all names to the map m, each with the danger d.
 func addAll(m map[string]nameDanger, d nameDanger, names ...string) {
 	for _, n := range names {
 		m[n] = d

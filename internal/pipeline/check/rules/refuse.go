@@ -37,8 +37,8 @@ const (
 	maxWarnings = 4
 )
 
-// otherFindings describes further findings because of which the program is refused. It describes one per rule, and
-// none of the given rule.
+// otherFindings describes further findings because of which the program is refused: at most one for each rule, and
+// none for the rule that the error already describes.
 func (r RuleReport) otherFindings(l StrictnessLevel, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}

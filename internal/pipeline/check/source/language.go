@@ -193,7 +193,8 @@ func withoutScript(text string) string {
 var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
 
 // stripText returns a text without comments and without the contents of strings. comment is the text with which a
-// comment begins; the comment ends with the line. opens returns the opening quotes of a string.
+// comment begins; the comment ends with the line. The function opens returns the opening quotes of a string, or "" if
+// no string begins there.
 func stripText(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

@@ -119,8 +119,8 @@ func errorPlace(e *core.Error) string {
 	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
 }
 
-// LinkSkill returns the checked skill with this name. It calls check only if linked does not contain the skill yet.
-// All programs and skills of one execution share linked.
+// LinkSkill returns the checked skill with this name. It calls the function check only if the map linked does not
+// contain the skill yet. All programs and skills of one execution share that map.
 func LinkSkill[S any](
 	linked map[string]*S, library SkillLibrary, name string, lang core.Language, chain ImportChain,
 	check func(core.Skill, ImportChain) (*S, *core.Error),

@@ -41,7 +41,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// find returns the line and column of the first occurrence of what in ASCII text.
+// find returns the line and column at which a string first occurs in an ASCII text.
 func find(text, what string) (line, column int) {
 	at := strings.Index(text, what)
 	before := text[:at]

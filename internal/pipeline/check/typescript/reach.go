@@ -319,8 +319,8 @@ func (r *programReach) addCall(c tsc.Call) {
 	r.missing = append(r.missing, absentName{nil, c.Literal, c.Start, c.End})
 }
 
-// isRawCall reports whether a call is one of callMCPTool, either the global function or a member of ./client or
-// servers.
+// isRawCall reports whether a call is a call of the function callMCPTool, which programs can use as a global or as a
+// member of ./client, ./servers or a server's module.
 func (r *programReach) isRawCall(c tsc.Call) bool {
 	root, members, _ := strings.Cut(c.Name, ".")
 	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {

@@ -16,7 +16,8 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// ServeCompiler answers requests of the engine in a compiler process until in ends. It uses no files and no network.
+// ServeCompiler runs in a compiler process. It reads the engine's requests from in until that stream ends, and writes
+// the answers to out. It uses no files and no network.
 func ServeCompiler(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
 
 func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {

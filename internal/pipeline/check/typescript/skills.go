@@ -51,8 +51,8 @@ func (c *ScriptChecker) newLinker(compiler *compilerProcess, src ProgramSource, 
 	return &skillLinker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// checkUses checks the skills that a text names, in the order of the text; r lists them. If a skill has an error, at
-// converts it to an error at the position where the text names the skill.
+// checkUses checks the skills that the argument r lists, in the order in which the text names them. If a skill has an
+// error, the function at converts it to an error at the position where the text names the skill.
 func (l *skillLinker) checkUses(
 	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
 ) *core.Error {

@@ -54,8 +54,8 @@ type textTokenizer struct {
 	word, whole []byte
 }
 
-// splitRun splits a run of letters and digits into words and yields them. If there are two parts, it also yields the
-// whole run.
+// splitRun splits a run of letters and digits into words and yields them. If there are exactly two parts, it also
+// yields the whole run.
 func (t *textTokenizer) splitRun(text string, yield func(string)) {
 	t.whole = t.whole[:0]
 	parts := 0
