@@ -83,7 +83,7 @@ func isPreamble(d *ast.Diagnostic) bool {
 	return false
 }
 
-// shorten cuts out the middle of a text, at code points.
+// shorten cuts out the middle of a text that has more than limit code points. It does not split any code point.
 func shorten(s string, limit int) string {
 	runes := []rune(s)
 	if len(runes) <= limit {
@@ -115,7 +115,7 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 	return out
 }
 
-// nodeAt returns the innermost node that covers a range.
+// nodeAt returns the innermost node of a file that contains all of the text from start to end.
 func nodeAt(file *ast.SourceFile, start, end int) *ast.Node {
 	n := file.AsNode()
 	for {
@@ -258,8 +258,8 @@ func (d *describer) declared(n *ast.Node) *ast.Symbol {
 	return nil
 }
 
-// valueOf returns the expression whose type a message is about. For the name of an object's property, it is the
-// property's value.
+// valueOf returns the expression whose type a message is about. That is the node itself or, if the node is the name
+// of a property in an object literal, the property's value.
 func valueOf(n *ast.Node) *ast.Node {
 	if p := n.Parent; p != nil && p.Kind == ast.KindPropertyAssignment && p.Name() == n {
 		return p.Initializer()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// edit replaces text[pos:end] by insert. Usually the inserted text corresponds to pos in the old text; origin says
-// otherwise.
+// edit replaces text[pos:end] by the text insert. origin is the offset in the old text to which the inserted text
+// corresponds. It differs from pos only for text that was moved from another place.
 type edit struct {
 	pos, end int
 	insert   string

@@ -49,7 +49,7 @@ func (b *bodyWriter) exportDefault(s *ast.Node) {
 	}
 }
 
-// stripModifiers replaces the modifiers "export" and "default" of a statement by text.
+// stripModifiers replaces the modifiers "export" and "default" at the start of a statement by another text.
 func (b *bodyWriter) stripModifiers(s *ast.Node, text string) {
 	first, last := -1, -1
 	for _, m := range s.ModifierNodes() {

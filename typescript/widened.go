@@ -27,7 +27,8 @@ func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bo
 	return false
 }
 
-// explanation returns the next diagnostic in the chain, which gives the reason for d, or nil.
+// explanation returns the diagnostic that follows d in a chain of messages and gives the reason for d. It returns nil
+// if there is none.
 func explanation(d *ast.Diagnostic) *ast.Diagnostic {
 	if chain := d.MessageChain(); len(chain) > 0 {
 		return chain[0]

@@ -62,8 +62,8 @@ func (p *Pipeline) aboutCall(d policy.AccessDecision) string {
 	return p.aboutLevel(rules.RiskMedium)
 }
 
-// aboutProgram returns the reason why a program needs approval before it runs, or "". Calls that are approved one by
-// one do not count, so that a person is not asked twice about the same thing.
+// aboutProgram returns the reason why a program needs approval before it runs, or "" if it needs none. Calls for
+// which a person is asked anyway, one by one, do not count, so that nobody is asked twice about the same thing.
 func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
 	rest := r.WithoutUses(func(u rules.UsedTool) bool {

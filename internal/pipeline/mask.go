@@ -118,7 +118,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 }
 
 // hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a
-// server's answer or in the Outcome. before and now are the Outcome before and after that replacement.
+// server's answer or in the Outcome. The arguments before and now are the Outcome before and after personal data in
+// it was replaced.
 func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 	return x.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||

@@ -21,7 +21,8 @@ var (
 	byLevel = map[rules.StrictnessLevel]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
-// requiredFloor returns the minimum sandbox strength for a program, and the reason for it.
+// requiredFloor returns the floor for a program's sandbox, which is the minimum strength it must have, and the reason
+// for it.
 func (r SandboxRouting) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
 	if !r.ByRisk {
 		return sandbox.MinimumStrength{}

@@ -199,8 +199,8 @@ func (p *Pipeline) engineFunctions(x *programExecution) map[string]relay.EngineF
 	return own
 }
 
-// wrapperFolder returns the read-only folder servers/ of the workspace, with the wrappers of all tools in the
-// program's language.
+// wrapperFolder returns the read-only folder servers/ of the workspace. It contains the wrapper files, in the
+// program's language, through which programs call tools.
 func wrapperFolder(x *programExecution) workspace.VirtualFolder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet

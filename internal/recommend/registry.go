@@ -160,7 +160,7 @@ func (l *RegistryList) SaveFile(path string) *core.Error {
 	return nil
 }
 
-// LoadRegistry reads a saved list. It returns nil if it does not exist.
+// LoadRegistry reads a list that SaveFile has written. It returns nil if the file does not exist.
 func LoadRegistry(path string) (*RegistryList, *core.Error) {
 	text, err := seal.ReadFile(path, maxList)
 	if errors.Is(err, os.ErrNotExist) {

@@ -80,7 +80,7 @@ func hasOwnText(body string) bool {
 	return strings.TrimSpace(before+after) != ""
 }
 
-// readableBody returns a body without marks, for readers.
+// readableBody returns the body of SKILL.md without the marks around its generated part, for readers.
 func readableBody(body string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(body, "\r\n", "\n")) {

@@ -55,7 +55,8 @@ func firstChar(s string) (charClass, int) {
 	return classOf(r), n
 }
 
-// prefixLength returns the length of the longest prefix of s whose characters all have one of the classes.
+// prefixLength returns the length of the longest prefix of s in which every character belongs to one of the given
+// character classes.
 func prefixLength(s string, of charClass) int {
 	i := 0
 	for i < len(s) {

@@ -11,7 +11,8 @@ import (
 	"retort/internal/base/reaper"
 )
 
-// canTell returns nil, because Linux can identify the process at the other end of a socket.
+// canTell returns nil, because Linux can tell which process is at the other end of a socket. On other systems it
+// returns an error.
 func canTell() error { return nil }
 
 func isRefused(err error) bool {

@@ -275,7 +275,7 @@ func (l *largeAnswer) toolError() error {
 	return toolError(l.answer)
 }
 
-// addNotes adds a note on each file to the Outcome.
+// addNotes adds a note to the Outcome for each workspace file to which a part of the result was written.
 func (l *largeAnswer) addNotes(tool string) {
 	for _, f := range l.made {
 		text := fmt.Sprintf(

@@ -11,7 +11,7 @@ import (
 // These functions read JSON that is known to be valid. They do not decode it, because values can have tens of
 // megabytes.
 
-// trimSpace returns JSON without the white space before it.
+// trimSpace removes the white space at the start of JSON.
 func trimSpace(raw []byte) []byte {
 	c := jsonscan.Cursor{Text: raw}
 	c.Next()

@@ -215,7 +215,7 @@ func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	return v.rewriteFile()
 }
 
-// rewriteFile replaces the file by one with only the vectors in memory.
+// rewriteFile replaces the store's file by a new file that contains only the vectors in memory.
 func (v *vectorStore) rewriteFile() error {
 	if v.file == nil {
 		return nil

@@ -40,7 +40,8 @@ func scanTokens(code string, python bool) []sourceToken {
 
 func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// skipUntil moves behind the next occurrence of end, or to the end of the program if there is none.
+// skipUntil moves the scanner to the position after the next occurrence of the text end. If there is none, it moves
+// the scanner to the end of the program.
 func (s *tokenScanner) skipUntil(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {
 		s.at += i + len(end)

@@ -8,7 +8,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// topNames returns the names that the module defines at its top level.
+// topNames returns the names that the program defines outside of functions and classes.
 func (p *pythonProgram) topNames() map[string]bool {
 	names := map[string]bool{}
 	for v := range p.scopes.bindings {

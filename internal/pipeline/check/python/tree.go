@@ -140,7 +140,8 @@ func (b *treeBuilder) scopeAt(id nodeID, around scopeID) scopeID {
 	return around
 }
 
-// addTree converts a node of Python's tree and its children, and adds them.
+// addTree converts a node of Python's syntax tree and its children, and adds them to the tree that package rules
+// judges.
 func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	if id == 0 || b.large {
 		return

@@ -212,7 +212,8 @@ func (v *factVisitor) noteChain(id nodeID, at scopeID, quiet bool) {
 	}
 }
 
-// noteCall records a chain that is called, or a call of getattr with a literal name.
+// noteCall records a chain of names that the program calls, such as a.b.c(). It also records the names in
+// getattr(a.b, "c"), a call of getattr with a literal name.
 func (v *factVisitor) noteCall(id nodeID, at scopeID) {
 	called, args := v.s.childNode(id, fieldFunc), v.s.fieldList(id, fieldArgs)
 	c := v.s.classOf(called)

@@ -103,7 +103,8 @@ func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.seen = a.seen[:0]
 }
 
-// addField adds the words of one field. Stop words are ignored except in names such as who_am_i.
+// addField adds the words in one field of a tool to the tool's terms. It ignores stop words, except in tool names
+// such as who_am_i.
 func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 	a.field = a.field[:0]
 	for _, text := range texts {

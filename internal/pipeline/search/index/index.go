@@ -121,8 +121,8 @@ type termBatch struct {
 	ends []int // of each fresh document in terms
 }
 
-// readFresh adds the new documents and returns their terms. It copies the vocabulary before changing it, because
-// searches still use the old one.
+// readFresh analyses the tools that are new, adds them to the snapshot as documents, and returns their terms. It
+// copies the vocabulary before changing it, because searches still use the old one.
 func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	var b termBatch
 	if len(fresh) == 0 {

@@ -102,14 +102,16 @@ func (s *indexSnapshot) lookUp(text string, add func(termID, float64)) {
 	}
 }
 
-// addJoined adds the term for two neighbouring words of the query written as one, such as webhook for "web hook".
+// addJoined handles two neighbouring words of the query that tools write as one, such as webhook for "web hook". It
+// adds the term of the joined word to the search.
 func (s *indexSnapshot) addJoined(a, b string, add func(termID, float64)) {
 	if i, ok := s.words.index[a+b]; ok {
 		add(s.words.words[i].term, asCompound)
 	}
 }
 
-// addSimilar adds terms for a word that no tool contains: it may be two words written as one, a prefix, or mistyped.
+// addSimilar handles a word of the query that no tool contains. It adds the terms of similar words to the search,
+// because the word may be two words written as one, a prefix, or mistyped.
 func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 	if s.addHalves(text, add) {
 		return
@@ -133,8 +135,8 @@ func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 	}
 }
 
-// addHalves adds the terms of two known words that are written as one word in the query. It returns false if there
-// are none.
+// addHalves handles a word of the query that consists of two known words, and adds the terms of both to the search.
+// It returns false if the word does not consist of two known words.
 func (s *indexSnapshot) addHalves(text string, add func(termID, float64)) bool {
 	for i := minCompound; i <= len(text)-minCompound; i++ {
 		a, okA := s.words.index[text[:i]]
