@@ -29,8 +29,8 @@ func newEmitted(u *unit, js, mappings string) *emitted {
 	return e
 }
 
-// source returns the offset in the unit's text that corresponds to pos in the emitted text. If pos is not mapped, it
-// uses the nearest mapped position before it, and exact is false.
+// source returns the offset in the unit's text that corresponds to the offset pos in the emitted text. If the source
+// map has no entry for pos, it uses the nearest entry before pos, and exact is false.
 func (e *emitted) source(pos int) (offset int, exact bool) {
 	i := sort.SearchInts(e.from, pos+1) - 1
 	if i < 0 {

@@ -356,7 +356,8 @@ func (s *RunningExecutions) takeOutcome(x *execution) core.Outcome {
 	return x.outcome
 }
 
-// Bounds on the finished executions that are kept until their Outcome is fetched.
+// Bounds on the executions that have landed, which means that they have ended and are kept until their Outcome is
+// fetched.
 const (
 	maxLanded = 256
 	maxAge    = time.Hour

@@ -1,7 +1,7 @@
 package tokens
 
-// messageSample keeps an evenly spread part of a stream of messages, of bounded size. While the stream is short, it
-// keeps all of it. Later it keeps slices at regular distances, which grow with the stream.
+// messageSample keeps a sample of bounded size of a stream of messages. While the stream is short, the sample is the
+// whole stream. Later it consists of slices at regular distances, which grow with the stream.
 type messageSample struct {
 	kept  []byte
 	seen  int // bytes

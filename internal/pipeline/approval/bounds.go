@@ -148,8 +148,8 @@ func (t *ApprovalTable) denialsOf(q core.Question, now time.Time) int {
 	return d.declined
 }
 
-// countDenial counts a decision in all executions of a principal, if it is a denial. An approval resets the count. The
-// caller must hold mu.
+// countDenial counts a person's denial of a question about a tool, across all executions of a principal. If the
+// person has approved instead, it resets the count. The caller must hold mu.
 func (t *ApprovalTable) countDenial(q core.Question, approved bool, now time.Time) {
 	key := denialKey{q.Principal, toolOf(q)}
 	if approved {

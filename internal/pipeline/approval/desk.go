@@ -182,7 +182,7 @@ type FoundApproval struct {
 	dir, name string
 }
 
-// FindWaiting returns the waiting questions of all running engines whose sockets are in dir.
+// FindWaiting asks the engines whose sockets are in dir, and returns the questions that wait in them.
 func FindWaiting(dir string) ([]FoundApproval, error) {
 	found := []FoundApproval{}
 	var errs []error

@@ -189,8 +189,8 @@ func makeNullable(v *jsonValue, n *typeNode) *typeNode {
 	return n
 }
 
-// boundedIntersection returns the intersection of types. If it would have too many alternatives for a compiler, the
-// last types are left out, and a note says how many.
+// boundedIntersection returns the intersection of the types in parts. If that would have too many alternatives for a
+// compiler, it leaves out the last types and adds a note that says how many are missing.
 func boundedIntersection(parts []*typeNode) *typeNode {
 	alternatives := 1
 	for i, p := range parts {
@@ -229,7 +229,7 @@ func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	return &c
 }
 
-// liftDoc moves documentation from a member of a union to the union itself, if only one member has documentation.
+// liftDoc moves the documentation of a union's member to the union itself, if no other member has documentation.
 func liftDoc(n *typeNode) *typeNode {
 	at := -1
 	for i, item := range n.items {
@@ -335,8 +335,8 @@ func isSchemaKeyword(step string) bool {
 	return slices.Contains([]string{"items", "anyOf", "oneOf", "allOf", "additionalProperties", "prefixItems", "properties", "not"}, step)
 }
 
-// cutAliases breaks cycles of types that are only names for each other. If A = B | string and B = A | number, then A
-// within B becomes any, while A within itself is dropped.
+// cutAliases breaks cycles of types that are only names for each other, as in A = B | string and B = A | number.
+// Where A occurs in B, it is replaced by any. Where A occurs in its own definition, it is dropped.
 func cutAliases(types []*namedType) {
 	const (
 		unseen = iota

@@ -7,7 +7,8 @@ func flattenObjects(n *typeNode) *typeNode {
 	return f.flattenObject(n)
 }
 
-// objectFlattener merges types into one object type. left bounds how many types it may still visit.
+// objectFlattener merges types into one object type. Its field left is the number of types that it may still visit,
+// so that large types cannot take too long.
 type objectFlattener struct {
 	left int
 }

@@ -47,8 +47,8 @@ func ParametersOf(t *core.Tool) ToolParameters {
 	return out
 }
 
-// spellSnake sets the field Snake of parameters to their snake_case spelling. It leaves Snake empty if the spelling
-// equals another name of the parameter or a name of another parameter.
+// spellSnake sets the field Snake of each parameter to the snake_case spelling of its name. The field stays empty if
+// that spelling is already a name of this or another parameter.
 func spellSnake(list []ToolParameter) {
 	taken := map[string]int{}
 	for _, p := range list {

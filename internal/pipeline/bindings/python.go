@@ -295,8 +295,9 @@ func clipTo(s string, n int) string {
 
 func isUnion(n *typeNode) bool { return n.shape == shapeUnion }
 
-// mergeObject merges an intersection into one object type. It returns nil if that is impossible. For the same parts
-// it returns the same type, so that recursive intersections end.
+// mergeObject merges an intersection of object types into one object type. It returns nil if that is impossible. If
+// it has merged the same parts before, it returns the same type again, because an intersection that contains itself
+// would otherwise never end.
 func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	if slices.ContainsFunc(n.items, isUnion) {
 		return nil

@@ -40,7 +40,7 @@ type pendingCall struct {
 }
 
 // NewCache returns an AnswerCache. It caches results of tools that are annotated as read-only and idempotent, and of
-// tools for which listed returns true.
+// tools for which the function listed returns true.
 func NewCache(answers AnswerStore, listed func(t *core.Tool) bool) *AnswerCache {
 	return &AnswerCache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*pendingCall{}}
 }
@@ -101,8 +101,8 @@ func (x ExecutionContext) cacheKey(t *core.Tool, arguments json.RawMessage) (str
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// cachedAnswer returns the cached result of a call. If there is none, it waits for an equal call in progress, or
-// makes the call.
+// cachedAnswer returns the cached result of a call. If there is none but an equal call is in progress, it waits for
+// the result of that call. Otherwise it makes the call.
 func (k *AnswerCache) cachedAnswer(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string,
 ) (result core.CallResult, cached bool, err error) {

@@ -62,7 +62,7 @@ func (w *lineBatches) lineEnd() int {
 }
 
 // flushBytes writes the first n bytes of the buffer. If n is 0 although the buffer is full, one line is too long for
-// a batch. Then the line is written in parts. If personal data must be hidden, it returns an error instead.
+// a batch. Then it writes a part of the line or, if personal data must be hidden, returns an error.
 func (w *lineBatches) flushBytes(n int) error {
 	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {

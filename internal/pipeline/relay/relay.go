@@ -141,7 +141,8 @@ type RevisedUpstream interface {
 	Revision() uint64
 }
 
-// Revision returns the current revision of the servers, or 0 if servers are never replaced.
+// Revision returns the current revision of the upstream servers, a number that changes when a server changes. It
+// returns 0 if the Relay's Upstream never replaces servers.
 func (r *Relay) Revision() uint64 {
 	if revised, ok := r.upstream.(RevisedUpstream); ok {
 		return revised.Revision()

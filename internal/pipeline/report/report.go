@@ -130,7 +130,7 @@ func (m *outcomeMaker) reportValue(value json.RawMessage) {
 	m.spillToFile("result", name, data, m.view.previewValue(value, m.MaxTokens/4), how(m.Language, name))
 }
 
-// muchJSON is a size of JSON, in bytes. A program should not load larger JSON into memory at once.
+// muchJSON is the size of JSON, in bytes, above which a program should not load it into memory at once.
 const muchJSON = 8 << 20
 
 // jsonLines returns an array with each item on its own line.

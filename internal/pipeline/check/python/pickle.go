@@ -515,7 +515,7 @@ func (u *treeUnpickler) buildNode() error {
 	return nil
 }
 
-// nodeDepth returns the height of a node's subtree: one more than the greatest height of its children.
+// nodeDepth returns how deep the subtree of a node is: one more than the depth of its deepest child.
 func (u *treeUnpickler) nodeDepth(n syntaxNode) int32 {
 	deepest := int32(0)
 	for _, f := range u.fields[n.first : n.first+n.count] {

@@ -55,7 +55,8 @@ func (p *pythonProgram) findReach() *programReach {
 	return r
 }
 
-// addImport records what an import binds. Imported names count as used only when the program uses them.
+// addImport records which names an import binds, and to what. These names count as used only when the program uses
+// them.
 func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	parts := strings.Split(i.Module, ".")
 	if parts[0] != "servers" {

@@ -190,8 +190,8 @@ func (j *treeJudge) isWhole(i int32) bool {
 		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall reports whether a node is the function of a call whose first argument is a constant string. For a
-// function that imports a module, such a call is judged by the module's name, so the function itself is not reported.
+// isConstantCall reports whether a node is the function of a call whose first argument is a constant string. A call
+// such as require("fs") is judged by the name of the module, so the function require itself is not reported.
 func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i {

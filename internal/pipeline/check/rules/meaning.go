@@ -145,8 +145,8 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the definition of a variable whose value is a member of the value in d. A destructuring pattern
-// such as const {key: v} = value defines such a variable.
+// memberDef returns the definition of a variable to which a destructuring pattern such as const {key: v} = value
+// assigns one member of a value. The receiver d describes that value.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}

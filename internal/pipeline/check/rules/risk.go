@@ -67,7 +67,8 @@ const (
 	weightComplex     = 3
 )
 
-// weightOf maps a severity to the points that the most severe finding adds to a risk score.
+// weightOf maps the severity of a program's most severe finding to the points that this finding adds to the risk
+// score.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
 // WeighRisk computes the risk of a program that can call these tools. If the program computes the names of tools,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// SourceRange holds the part of a request's text that is the program. It begins at the start of a line.
+// SourceRange holds that part of a request's text which is the program. The part begins at the start of a line.
 type SourceRange struct {
 	Code  string
 	Lines int // before it

@@ -144,8 +144,8 @@ func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error
 	return newProcess(c.start, c.limit), nil
 }
 
-// warmingDone returns a channel that is closed when the process started by warmProcess is ready, or nil if there is
-// no such process. takeProcess waits for the channel instead of starting a second process.
+// warmingDone returns a channel that is closed when the process that warmProcess has started is ready. It returns nil
+// if warmProcess has started none. takeProcess waits for that process instead of starting a second one.
 func (c *compilerPool) warmingDone() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

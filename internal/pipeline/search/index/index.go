@@ -139,8 +139,9 @@ func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	return b
 }
 
-// mergePostings builds the postings from those of the kept documents and those of the new ones, which get the highest
-// numbers. It sorts by term with a counting sort.
+// mergePostings builds the postings of a snapshot, the lists of the documents that contain each term. It merges the
+// old postings of the kept documents with those of the new documents, which get the highest numbers. It sorts by term
+// with a counting sort.
 func (s *indexSnapshot) mergePostings(old *indexSnapshot, moved []int64, b termBatch) {
 	starts := make([]uint32, s.words.count+1)
 	for t := range old.termCount() {
