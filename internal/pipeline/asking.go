@@ -25,7 +25,7 @@ type questionCounts struct {
 	askers map[askingServer]*askerCounts
 }
 
-// askingServer identifies a server that asks questions on behalf of a principal.
+// askingServer names a server that asks questions, and the principal on whose behalf it asks.
 type askingServer struct{ principal, server string }
 
 // askerCounts counts the questions that one server asks on behalf of one principal, in the current minute and in the

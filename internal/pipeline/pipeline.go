@@ -360,8 +360,9 @@ type programExecution struct {
 	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-// openProgram opens the workspace, the state and everything else that one run of the program needs. plan has the same
-// meaning as for performProgram.
+// openProgram opens the workspace, the state and everything else that one run of the program needs. In a dry run,
+// plan records the program's effects. In the run after it, plan allows only the approved effects. Otherwise plan is
+// nil.
 func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
 	p, session := x.pipeline, x.pipeline.ownSessionName(x.req.Session)
 	run := &programExecution{
@@ -504,7 +505,7 @@ func (f workspaceFiles) Create(ctx context.Context, suffix string) (relay.Incomi
 	return in, nil
 }
 
-// completeRequest fills in missing values of the request, and reduces its limits to the configured ones.
+// completeRequest fills in missing values of the request, and lowers the request's limits to the configured limits.
 func (p *Pipeline) completeRequest(req core.ExecutionRequest) core.ExecutionRequest {
 	if req.ID == "" {
 		req.ID = strings.ToLower(rand.Text()[:13])

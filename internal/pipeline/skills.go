@@ -450,7 +450,7 @@ func (p *Pipeline) describeDrift(s skills.Skill) []string {
 }
 
 // noteOutdated adds a warning to the Outcome for each skill in use that depends on changed tools. A tool counts as
-// changed if its definition differs from the one at the time when the skill was saved.
+// changed if its definition has changed since the skill was saved.
 func (x *programExecution) noteOutdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")

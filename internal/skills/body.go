@@ -58,8 +58,8 @@ func checksum(text string) string {
 	return hex.EncodeToString(sum[:])[:sumDigits]
 }
 
-// splitBody returns the text before and after the generated part of a body. ok is false if there is no such part, or not
-// exactly one, or if a person has edited it.
+// splitBody returns the text before and after the generated part of a body. ok is false unless there is exactly one
+// generated part and no person has edited it.
 func splitBody(body string) (before, after string, ok bool) {
 	before, rest, begins := strings.Cut(body, markLead)
 	if !begins || strings.Contains(rest, markLead) || len(rest) < sumDigits {

@@ -40,7 +40,7 @@ type RuleStore interface {
 	AllowRule(AlwaysRule) error
 }
 
-// AlwaysRule identifies the calls that an approval with the scope always covers: calls of one tool with the same
+// AlwaysRule describes the calls that an approval with the scope always covers: calls of one tool with the same
 // argument names and types.
 type AlwaysRule struct {
 	Server string `json:"server"`
@@ -55,7 +55,7 @@ type AlwaysRule struct {
 	Principal string `json:"principal,omitempty"`
 }
 
-// runGrant identifies the calls that an approval for the rest of an execution covers.
+// runGrant describes the calls that are covered by a person's approval for the rest of an execution.
 type runGrant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
 type tableEntry struct {
@@ -230,7 +230,7 @@ func (t *ApprovalTable) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	return e, nil
 }
 
-// askThrough asks through one channel. It stops when the question is answered through another channel.
+// askThrough asks a question through one channel. It stops when the question is answered through another channel.
 func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -374,8 +374,9 @@ func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// AnswerApproval answers a question, and the equal questions that the answer names. digest must be that of the
-// question. It returns an error if the question does not exist, was already answered, or has expired.
+// AnswerApproval answers a question, and the equal questions that the answer names. The argument digest must be the
+// digest of the question. AnswerApproval returns an error if the question does not exist, was already answered, or
+// has expired.
 func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {

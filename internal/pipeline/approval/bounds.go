@@ -40,19 +40,19 @@ type questionHistory struct {
 	ofTool   map[toolKey]int // denials of a tool in a row, whatever was approved of other tools
 }
 
-// toolKey identifies the tool that a question is about. It is empty if the question is about a program.
+// toolKey names the tool that a question is about. It is empty if the question is about a program.
 type toolKey struct{ server, tool string }
 
 func toolOf(q core.Question) toolKey { return toolKey{q.Server, q.Tool} }
 
-// denialKey identifies the questions about one tool for one principal.
+// denialKey names a principal and a tool whose denied questions are counted together.
 type denialKey struct {
 	principal string
 	toolKey
 }
 
-// denialCount counts the denials that a person has given one after the other, in all executions of a principal. since
-// is the time of the first of them.
+// denialCount counts the denials that a person has given one after the other, in all executions of a principal. Its
+// field since is the time of the first denial.
 type denialCount struct {
 	since    time.Time
 	declined int
@@ -64,8 +64,8 @@ type questionWindow struct {
 	asked int
 }
 
-// sessionKey identifies the questions that are counted together: those of one session, or those of all sessions of a
-// principal.
+// sessionKey says which questions are counted together: the questions of one session, or the questions of all
+// sessions of a principal.
 type sessionKey struct {
 	principal, name string
 	all             bool // all sessions of the principal

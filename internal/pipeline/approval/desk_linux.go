@@ -19,7 +19,7 @@ func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }
 
-// connectedProcess identifies the process that has connected to the approval socket.
+// connectedProcess describes the process that has connected to the approval socket.
 type connectedProcess struct{ *reaper.SocketPeer }
 
 // askerAt identifies the process at the other end of a connection. It returns an error for a process of another user,

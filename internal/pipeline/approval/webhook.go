@@ -41,7 +41,7 @@ type WebhookQuestion struct {
 	Text      string        `json:"text"`
 }
 
-// WebhookAnswer is the body of a response that approves or denies. Digest must be that of the question.
+// WebhookAnswer is the body of a response that approves or denies. Its Digest must equal the question's digest.
 type WebhookAnswer struct {
 	Digest string `json:"digest"`
 	core.ApprovalAnswer

@@ -397,7 +397,7 @@ func inDocstring(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
 }
 
-// pyToolDoc returns the documentation of a tool, combined with that of its input type.
+// pyToolDoc returns the documentation of a tool together with the documentation of its input type.
 func pyToolDoc(t *core.Tool, types *toolTypes) typeDoc {
 	d := toolDoc(t)
 	input := types.input.node.doc

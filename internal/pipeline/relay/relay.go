@@ -103,8 +103,8 @@ type ExecutionContext struct {
 	Rehearse func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error
 	// Learn, if set, is called with each result that a program gets. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
-	// Scope identifies the principal, session and policy; cached answers are reused only within the same scope.
-	// NoCache disables the cache.
+	// Scope names the principal, session and policy of the execution. Cached answers are reused only by executions
+	// with the same Scope. NoCache disables the cache.
 	Scope   string
 	NoCache bool
 	// CallTimeout bounds the time of each call from when it is sent. 0 means no bound.

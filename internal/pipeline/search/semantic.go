@@ -299,8 +299,8 @@ func (s *semanticSearch) queryVector(ctx context.Context, query string) ([]float
 	return vectors[0], nil
 }
 
-// nearestTools returns the tools whose vectors are most similar to the given one, best first. It returns at most
-// maxCandidates tools.
+// nearestTools returns the tools whose vectors are most similar to the vector of a query, best first. It returns at
+// most maxCandidates tools.
 func nearestTools(kept *vectorStore, tools *core.Toolset, plan []plannedVector, f index.SearchFilter, vector []float32) []*core.Tool {
 	type scored struct {
 		tool  *core.Tool

@@ -163,8 +163,8 @@ func (v *vectorStore) vectorCapacity() int {
 	return math.MaxInt
 }
 
-// putVectors stores vectors, which must have length 1. It returns an error if they do not have the same number of
-// dimensions as the stored ones. Errors while writing to disk are ignored.
+// putVectors stores vectors, which must have length 1. It returns an error if their number of dimensions differs from
+// that of the vectors already stored. Errors while writing to disk are ignored.
 func (v *vectorStore) putVectors(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,7 +184,8 @@ func (v *vectorStore) putVectors(keys []vectorKey, numbers [][]float32) error {
 	return nil
 }
 
-// otherDimensions returns the error for a vector that has another number of dimensions than the stored ones.
+// otherDimensions returns the error for a vector whose number of dimensions differs from that of the vectors already
+// stored.
 func (v *vectorStore) otherDimensions(got int) error {
 	hint := ""
 	if v.path != "" {

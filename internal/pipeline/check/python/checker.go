@@ -40,8 +40,8 @@ type CheckedProgram struct {
 	lines, indent int // before the program, and before each of its lines
 }
 
-// Locate converts a line and column of Code to those of the original program. All are 1-based; columns count code
-// points.
+// Locate returns the line and column in the original program that correspond to a line and column of Code. Lines and
+// columns count from 1, and columns count code points.
 func (c CheckedProgram) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
 // PythonChecker checks Python programs. It is safe for concurrent use.

@@ -25,7 +25,7 @@ type nameBinding struct {
 	statement, alias nodeID // the last import that binds it
 }
 
-// scopeVariable identifies a variable by its scope and name.
+// scopeVariable holds a variable's scope and name, which together distinguish it from all other variables.
 type scopeVariable struct {
 	scope scopeID
 	name  textID

@@ -20,7 +20,7 @@ type LinkedSkill struct {
 	reach   *programReach   // of it and of all that it imports
 }
 
-// skillKey identifies the result of checking a skill. It contains everything on which that result depends.
+// skillKey holds everything on which the result of checking a skill depends. The result is cached under this key.
 type skillKey struct {
 	name, code string
 	level      rules.StrictnessLevel
@@ -127,7 +127,7 @@ func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain sou
 	return nil
 }
 
-// importError converts an error in a skill to one at the position where the program names the skill.
+// importError converts an error in a skill to an error at the position where the program names the skill.
 func (p *pythonProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = at.Line+p.lines, at.Column+p.indent
@@ -199,7 +199,7 @@ func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	return all
 }
 
-// joinReach adds the tools that a skill can call to those of the program that imports it.
+// joinReach adds the tools that a skill can call to the tools that the importing program can call.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {

@@ -2,7 +2,7 @@ package python
 
 import "unicode/utf8"
 
-// nodeClass identifies a class of syntax tree nodes in Python's module ast.
+// nodeClass stands for a class of syntax tree nodes in Python's module ast, such as Call.
 type nodeClass uint8
 
 // The node classes that the checks distinguish. Every other class is classOther. Of such a node, only the children
@@ -127,7 +127,7 @@ var operatorTexts = [classCount]string{
 	classIn: "in", classNotIn: "not in",
 }
 
-// fieldLabel identifies an attribute of a node.
+// fieldLabel stands for an attribute of a syntax tree node in Python's module ast, such as func.
 type fieldLabel uint8
 
 // The fields that the checks distinguish. Every other field is fieldOther. The first four fields hold the position of

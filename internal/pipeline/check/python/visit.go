@@ -85,7 +85,7 @@ func (v *factVisitor) nodePlace(id nodeID) sourcePlace {
 
 func (v *factVisitor) lineNumber(line int32) int { return min(max(int(line), 1), len(v.lines)) }
 
-// columnNumber converts a column in bytes to one in code points, counting from 1.
+// columnNumber converts a column in bytes to a column in code points, counting from 1.
 func (v *factVisitor) columnNumber(line, offset int32) int {
 	i := int(line) - 1
 	if i < 0 || i >= len(v.lines) || v.ascii[i] {

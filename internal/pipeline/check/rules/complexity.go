@@ -8,8 +8,8 @@ const (
 	complexExtreme  = 150
 )
 
-// findComplexity computes the cyclomatic complexity of each function, and of the code outside of functions: one, plus one
-// for each branch, loop and logical operator.
+// findComplexity computes the cyclomatic complexity of each function, and of the code outside of functions. The
+// complexity is one, plus one for each branch, loop and logical operator.
 func (j *treeJudge) findComplexity() {
 	var inner []int32 // the functions that a node is in
 	counts := map[int32]int{0: 1}

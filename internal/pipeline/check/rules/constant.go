@@ -303,8 +303,8 @@ func (p *analyzedTree) joinList(list int32, with string) (string, bool) {
 	return "", false
 }
 
-// onlyValue replaces a variable with exactly one assignment by the assigned expression, repeatedly if that is a
-// variable, too. It returns any other expression unchanged.
+// onlyValue follows variables that are assigned exactly once. For such a variable it returns the assigned expression,
+// or what that expression stands for if it is such a variable, too. It returns any other expression unchanged.
 func (p *analyzedTree) onlyValue(i int32) int32 {
 	for range 8 {
 		if i < 0 || p.Nodes[i].Kind != Name || p.Nodes[i].Bind == 0 || len(p.defs[p.Nodes[i].Bind]) != 1 {

@@ -162,7 +162,7 @@ func (j *treeJudge) judgeIdentifier(i int32, name string) {
 	}
 }
 
-// lookalikeLetters lists letters of other scripts that look like Latin ones.
+// lookalikeLetters lists letters of other scripts that look like Latin letters.
 const lookalikeLetters = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
 
 // isStyled reports whether a character is a styled form of a Latin letter. In names, Python treats such a character

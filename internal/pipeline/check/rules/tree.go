@@ -94,7 +94,7 @@ type SyntaxTree struct {
 	Nodes    []TreeNode
 }
 
-// Bounds on trees. Larger ones are refused before any rule examines them.
+// Bounds on syntax trees. Trees that exceed them are refused before any rule examines them.
 const (
 	MaxNodes = 2_000_000
 	maxDepth = 4000

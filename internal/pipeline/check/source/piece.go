@@ -57,8 +57,8 @@ func closingFence(lines []string, first int, opening string) int {
 	return len(lines)
 }
 
-// ParseFence splits a line like ```ts into the fence and the text after it. The fence is empty if the line does not
-// begin with one.
+// ParseFence splits a line like ```ts into the Markdown fence and the text after it. The fence is empty if the line
+// does not begin with a fence.
 func ParseFence(line string) (marker, info string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {

@@ -37,8 +37,8 @@ type CheckedProgram struct {
 	lines  int // before the program, in the text as written
 }
 
-// Locate converts a line and column of Code to those of the original program. All are 1-based; columns count code
-// points.
+// Locate returns the line and column in the original program that correspond to a line and column of Code. Lines and
+// columns count from 1, and columns count code points.
 func (c CheckedProgram) Locate(line, column int) (int, int) {
 	if c.result == nil {
 		return line, column

@@ -117,8 +117,8 @@ func skillModule(path string) importedModule {
 	return importedModule{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
-// toolPath returns the path of a tool's declaration file without suffix. For a tool named index it is another name,
-// because the file index is that of the server itself.
+// toolPath returns the path of a tool's declaration file without suffix. A tool named index gets a different file
+// name, because the file index declares the server itself.
 func toolPath(s *core.ToolServer, t *core.Tool) string {
 	name := t.TypeScript
 	if name == "index" {

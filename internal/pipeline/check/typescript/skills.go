@@ -25,7 +25,7 @@ type LinkedSkill struct {
 	reach   *programReach // of it and of all that it imports
 }
 
-// skillKey identifies the result of checking a skill. It contains everything on which that result depends.
+// skillKey holds everything on which the result of checking a skill depends. The result is cached under this key.
 type skillKey struct {
 	closure string
 	level   rules.StrictnessLevel
@@ -104,7 +104,7 @@ func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src
 	return result, p.judgeFindings(diagnostics, l.checker.wrappers.otherModules(), advice), nil
 }
 
-// importError converts an error in a skill to one at the position where the program names the skill.
+// importError converts an error in a skill to an error at the position where the program names the skill.
 func (p *scriptProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = p.originalPosition(at.start)

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// toolField identifies a searched part of a tool: server, name, title, description or parameters.
+// toolField says which part of a tool a word was found in: server, name, title, description or parameters.
 type toolField int
 
 const (

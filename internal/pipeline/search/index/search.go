@@ -124,7 +124,7 @@ type rankedDocument struct {
 	rank nameRank
 }
 
-// compareRanked orders hits by rank and score, best first, and equal ones by name.
+// compareRanked orders hits by rank and score, best first. Hits with equal ranks and scores are ordered by name.
 func compareRanked(a, b rankedDocument) int {
 	if a.rank != b.rank {
 		return cmp.Compare(b.rank, a.rank)

@@ -107,7 +107,7 @@ func partEnd(text string) int {
 	return len(text)
 }
 
-// eachPair yields all pairs of neighbouring characters in a word. It yields a word of one character itself.
+// eachPair yields all pairs of neighbouring characters in a word. A word of one character is yielded unchanged.
 func eachPair(word string, yield func(string)) {
 	_, size := decodeRune(word)
 	if size == len(word) {
