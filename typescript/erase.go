@@ -11,8 +11,8 @@ import (
 
 // direct returns the body of a program by cutting out its TypeScript syntax, so that the rest keeps its position. It
 // reports false if the compiler's printer must be used instead: for enums, namespaces, parameter properties,
-// decorators, using and named exports, and where a cut could change the meaning of the rest. Tests check that both
-// ways give equivalent code.
+// decorators, using and named exports, and where a cut could change the meaning of the rest. Tests check that cutting
+// and printing give equivalent code.
 func (u *unit) direct(types *checker.Checker, found []*ast.Diagnostic) (string, *positionMap, bool) {
 	text := u.file.Text()
 	if slices.ContainsFunc(found, isGrammar) || u.file.SubtreeFacts()&(ast.SubtreeContainsESNext|ast.SubtreeContainsJsx) != 0 || !plainText(text) {

@@ -171,8 +171,8 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	return c, nil
 }
 
-// asksNow judges a call again that needed no approval when it was judged first, because the settings have changed
-// since. It returns an error if the new settings forbid the call or require approval for it.
+// asksNow judges a call for the second time. The call needed no approval at first, but the settings have changed
+// since. asksNow returns an error if the new settings forbid the call or require approval for it.
 func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.DecideCall(t, c.Arguments)
 	switch {

@@ -139,15 +139,16 @@ func forModel(effects []core.IntendedCall) []core.IntendedCall {
 	return core.Approval{Question: core.Question{Effects: effects}}.ForModel().Effects
 }
 
-// answerEarly answers the request with the dry run's Outcome while the execution waits for a person.
+// answerEarly answers the request before the execution ends, with the Outcome of the dry run, while the execution
+// waits for a person.
 func (x *execution) answerEarly(o core.Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.interim, x.channel = &o, nil
 }
 
-// takeInterim returns the Outcome of a dry run whose calls wait for approval. Only the first call of takeInterim
-// returns the Outcome; later ones return nil.
+// takeInterim returns the interim Outcome of an execution: that of a dry run whose calls wait for approval. Only the
+// first call of takeInterim returns it; later calls return nil.
 func (x *execution) takeInterim() *core.Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()

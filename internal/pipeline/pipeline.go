@@ -427,7 +427,7 @@ func (x *programExecution) visibleFiles() *workspace.Workspace {
 }
 
 // seesMore waits for servers that have not listed their tools yet, and then updates the execution's toolset. It
-// reports whether the toolset has changed.
+// reports whether the execution now sees other tools than before.
 func (x *programExecution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := x.visibleTools()

@@ -17,7 +17,7 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// recordEvent adds an entry to the audit log that belongs to no execution.
+// recordEvent adds an audit log entry that belongs to no execution.
 func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, facts map[string]any, body requestBody) *core.Error {
 	if p.Recorder == nil {
 		return nil
@@ -169,8 +169,8 @@ type errorBody struct {
 	Output    string          `json:"output,omitempty"`
 }
 
-// maxOutput bounds the size of the result, and of the console output, in an entry's body, in bytes. Anything larger
-// is left out completely, because personal data might not be recognised in a part.
+// maxOutput bounds the size, in bytes, of a result or of console output in the body of an audit log entry. Anything
+// larger is left out completely, because personal data might not be recognised in a part of it.
 const maxOutput = 64 << 10
 
 // recordVerdict records in the audit log the result of checking the program.

@@ -185,8 +185,8 @@ func reasonFor(name string, replaces, computed bool) string {
 	return "the program computes the code of the skill " + name
 }
 
-// writtenIn reports whether a skill's code appears in a program's text. It ignores white space and characters that
-// string literals add.
+// writtenIn reports whether a skill's code is written in a program's text. It ignores white space, and the characters
+// that are added when code is written as a string literal, such as backslashes.
 func writtenIn(program, code string) bool {
 	bare := strings.NewReplacer(`\n`, "", `\t`, "", `\r`, "", `\`, "", " ", "", "\n", "", "\t", "", "\r", "")
 	return strings.Contains(bare.Replace(program), bare.Replace(code))

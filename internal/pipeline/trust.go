@@ -24,7 +24,7 @@ func (n *warningList) addWarning(text string) {
 }
 
 // Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the
-// tool as its server lists it now. After a person has approved something in this execution, it relies only on a tool
+// tool as its server lists it now. After a person has approved something in this execution, Vet relies only on a tool
 // list that was requested after the approval.
 func (x *programExecution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {

@@ -136,9 +136,9 @@ func (d *SkillDocument) KeepFrom(document string) {
 // an exported skill has them.
 var ownFields = []string{"name", "description", "tags", "triggers", "language", "tools", "parameters"}
 
-// personalFields returns, as YAML, the fields of front matter that Retort does not write, except those named in
-// others. The fields keep their order and comments, unless the field metadata contains values of Retort's own that
-// must be removed. raw is the parsed front matter.
+// personalFields returns, as YAML, the fields of front matter that Retort does not write. It leaves out the fields
+// that the argument others names. The remaining fields keep their order and comments, unless the field metadata
+// contains values of Retort's own that must be removed. raw is the parsed front matter.
 func personalFields(front string, raw map[string]any, others ...string) string {
 	own := append(slices.Clone(ownFields), others...)
 	kept := maps.Clone(raw)

@@ -239,9 +239,9 @@ func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schema
 	return fields
 }
 
-// otherProperties returns the type of undeclared properties, or nil if undeclared properties are not allowed. An object without declared
-// properties may have any. An object with declared properties is assumed to have no others, so that misspelt names
-// are found.
+// otherProperties returns the type of an object's undeclared properties, or nil if undeclared properties are not
+// allowed. An object without declared properties may have any properties. An object with declared properties is
+// assumed to have no others, so that misspelt names are found.
 func (b *typeBuilder) otherProperties(v *jsonValue, inner schemaScope, bare bool) *typeNode {
 	var types []*typeNode
 	patterns := v.get("patternProperties")

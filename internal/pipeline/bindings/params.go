@@ -8,9 +8,9 @@ type positionalParam struct {
 
 const maxPositional = 8
 
-// positionalParams returns the parameters of a call with positional arguments. It returns nil if such calls are
-// impossible: because there are too many parameters, or because the first may itself be an object, which would be
-// taken as the whole input.
+// positionalParams returns the parameters of a call with positional arguments. It returns nil if a tool cannot be
+// called in this way: because it has too many parameters, or because the first argument may itself be an object,
+// which would be taken as the whole input.
 func positionalParams(input *typeNode) []positionalParam {
 	if input.shape != shapeObject || len(input.fields) == 0 || len(input.fields) > maxPositional || mayBeObject(input.fields[0].node) {
 		return nil

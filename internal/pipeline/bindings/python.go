@@ -318,7 +318,7 @@ func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	return object
 }
 
-// pyAtom returns the Python syntax of a type without parts, such as str.
+// pyAtom returns the Python syntax of an atom, which is a type without parts, such as str.
 func pyAtom(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:

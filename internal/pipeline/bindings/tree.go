@@ -32,8 +32,8 @@ var commandsText string
 func CommandDeclarations() string { return commandsText }
 
 // AmbientDeclarations returns a .d.ts file with declarations of everything that a program's environment adds to the
-// language's own library: global names, and modules with and without the prefix node:. It does not contain the
-// namespaces of servers, which can be added to the file's interface Servers.
+// language's own library: global names, and modules such as node:path, which can also be imported without the prefix
+// node:. It does not contain the namespaces of servers, which can be added to the file's interface Servers.
 func AmbientDeclarations() string {
 	var b strings.Builder
 	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)

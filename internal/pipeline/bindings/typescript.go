@@ -539,7 +539,7 @@ func (w *inlinePrinter) writeObject(n *typeNode) {
 	w.writeText(" }")
 }
 
-// atomType returns the TypeScript syntax of a type without parts, such as string.
+// atomType returns the TypeScript syntax of an atom, which is a type without parts, such as string.
 func atomType(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:

@@ -193,9 +193,10 @@ func (b batchWriter) writeBatch(p []byte) error {
 	return err
 }
 
-// pieceWriter writes JSON without white space between tokens. Each item of a top-level array gets its own line. To
-// hide personal data, each batch must be a JSON document. Therefore the beginnings of the objects and arrays around
-// it, with their keys, are added before it, and their ends after it.
+// pieceWriter writes JSON without white space between tokens. Each item of a top-level array gets its own line.
+// Personal data can be hidden only in a complete JSON document. Therefore each batch is completed before the search:
+// the beginnings of the objects and arrays around the batch, with their keys, are added before it, and their ends
+// after it.
 type pieceWriter struct {
 	out   batchWriter
 	lines bool

@@ -125,8 +125,8 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// hideMargin is longer, in bytes, than any personal value that can be recognised. Where a text is cut, so many bytes
-// next to the cut are not shown, because they may be part of such a value.
+// hideMargin is a number of bytes, longer than any personal value that can be recognised. Where a text is cut, the
+// bytes within this distance of the cut are not shown, because they may be part of a personal value.
 const hideMargin = 1 << 10
 
 // bytesForTokens returns how many bytes of a text have to be searched for personal data before this number of its

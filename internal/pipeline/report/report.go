@@ -59,8 +59,9 @@ func (o Options) newMaker(outcome *core.Outcome) *outcomeMaker {
 	return &outcomeMaker{Options: o, outcome: outcome, left: o.MaxTokens, view: previewMaker{o.Hide}}
 }
 
-// completeLines shortens the output of a stopped program if its last line is incomplete, because that line may end in
-// the middle of a personal value. It cuts off as many bytes of the line as such a value can have.
+// completeLines shortens the output of a stopped program if its last line is incomplete, because the output may have
+// been stopped in the middle of a personal value. It cuts off as many bytes of that line as a personal value can
+// have.
 func completeLines(output string) string {
 	line := strings.LastIndexByte(output, '\n') + 1
 	if line == len(output) {

@@ -27,9 +27,9 @@ const (
 	someAnswers = 5
 )
 
-// IsTelling reports whether the earlier results are enough evidence that the field does not exist. A name that is
-// probably misspelt needs the fewest. More are needed if recent results had new fields or if results differ much.
-// Without a likely misspelling, a field that the program treats as optional is never reported.
+// IsTelling reports whether the earlier results are enough evidence that the field does not exist. The fewest results
+// are needed for a name that is probably misspelt. More results are needed if recent results had new fields, or if
+// results differ much. A field that the program treats as optional is reported only if its name is probably misspelt.
 func (u UnknownField) IsTelling() bool {
 	n := u.Tool.Learned.Observations
 	switch misspelt := core.CorrectSpelling(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {
