@@ -244,8 +244,8 @@ func (g *gauge) word(token ast.Kind) {
 	}
 }
 
-// start is called at the beginning of an operand. Two operands in succession belong to different statements or list
-// elements, so it then calls boundary.
+// start is called at the beginning of an operand. If the token before it has completed another operand, the two
+// belong to different statements or list elements, so start calls boundary.
 func (g *gauge) start() {
 	if g.operand {
 		g.boundary()

@@ -557,7 +557,7 @@ func (x *programExecution) reportOptions() report.Options {
 	return o
 }
 
-// statusOf returns the Outcome's status for an execution that failed with e outside of its sandbox.
+// statusOf returns the status of the Outcome of an execution that failed outside of its sandbox. e is the error.
 func statusOf(e *core.Error) core.OutcomeStatus {
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:

@@ -372,8 +372,8 @@ func (p *Pipeline) loadSkill(x *programExecution, raw json.RawMessage) (any, err
 	return l, nil
 }
 
-// ListSkills lists the skills that match a question and have all these tags, best first. Without a question it
-// returns all of them by name.
+// ListSkills lists the skills that match a question and have all the given tags, best first. If the question is
+// empty, it lists all skills with these tags, sorted by name.
 func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]core.SkillInfo, *core.Error) {
 	open, err := p.privacySession(session)
 	if err != nil {

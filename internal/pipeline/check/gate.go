@@ -148,7 +148,7 @@ func (g *ProgramChecker) checkPython(
 	return v, nil
 }
 
-// addSkill adds a skill that the program uses, with its tools and its risk.
+// addSkill adds a skill that the program uses to the Verdict, together with the skill's tools and risk.
 func (v *Verdict) addSkill(s source.CheckedSkill) {
 	v.Skills = append(v.Skills, s.Skill)
 	v.Program.Modules = append(v.Program.Modules, s.Module)

@@ -262,8 +262,8 @@ func (c cancelReader) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-// toolError returns the error for a result that the server marked as an error, with the beginning of its long
-// message.
+// toolError returns the error for a large result that the server marked as an error. It contains only the beginning
+// of the server's error message.
 func (l *largeAnswer) toolError() error {
 	for i := range l.answer.Content {
 		if p, ok := l.findPart(i); ok && p.Member == core.SpooledText {

@@ -134,8 +134,8 @@ func wellBehaved(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data})
 }
 
-// hanging never answers. It reads the request, because only then does the server notice that the client has closed
-// the connection.
+// hanging handles an HTTP request without ever answering. It reads the request, because only then does the server
+// notice that the client has closed the connection.
 func hanging(_ http.ResponseWriter, r *http.Request) {
 	input(r)
 	<-r.Context().Done()

@@ -241,8 +241,8 @@ func unknownNames(found []refusalFinding) []string {
 	return names
 }
 
-// refuseFindings returns the error for findings, or nil. It describes the first in full and some others in
-// one line each.
+// refuseFindings returns the error for findings, or nil if there are none. The error describes the first finding in
+// full and some others in one line each.
 func (p *pythonProgram) refuseFindings(found []refusalFinding) *core.Error {
 	if len(found) == 0 {
 		return nil

@@ -246,7 +246,8 @@ func (u *treeUnpickler) recallMemo(n int) error {
 	return errPickle
 }
 
-// pushLiteral executes an opcode that is followed by its value.
+// pushLiteral executes an opcode that is followed by its operand in the pickle, such as a number or a text. It pushes
+// the value that the operand gives.
 func (u *treeUnpickler) pushLiteral(op byte) error {
 	width := 1
 	switch op {
@@ -327,7 +328,7 @@ func (u *treeUnpickler) pushLong(b []byte) {
 	u.kept++
 }
 
-// internText returns the ID of a text. It adds the text if it is new.
+// internText returns the ID of a text. A new text is added to the tree's table of texts.
 func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	if at, ok := u.places[string(b)]; ok {
 		return at, nil

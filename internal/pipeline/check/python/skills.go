@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill holds a checked skill and the data that programs which import it need.
+// LinkedSkill holds a checked skill, and what is needed to check programs that import the skill.
 type LinkedSkill struct {
 	source.CheckedSkill
 

@@ -349,7 +349,7 @@ func (s *syntaxTree) childNodes(id nodeID) func(func(nodeID) bool) {
 	}
 }
 
-// internText returns the ID of a text. It adds the text if it is new.
+// internText returns the ID of a text. A new text is added to the tree's table of texts.
 func (s *syntaxTree) internText(text string) textID {
 	at, ok := s.places[text]
 	if !ok {

@@ -131,8 +131,8 @@ func (b *treeBuilder) variableNumber(name textID, from scopeID) int32 {
 	return n
 }
 
-// scopeAt returns the scope that a node opens. If it opens none, scopeAt returns around, the scope that contains the
-// node.
+// scopeAt returns the scope that a node opens. If the node opens none, scopeAt returns the surrounding scope, which
+// is the argument around.
 func (b *treeBuilder) scopeAt(id nodeID, around scopeID) scopeID {
 	if own := b.x.of[id]; own != 0 {
 		return own
@@ -161,7 +161,7 @@ func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAtom adds a node of one of the most frequent classes. It returns false for other classes.
+// addAtom adds a node to the tree if its class is one of the most frequent. Otherwise it returns false.
 func (b *treeBuilder) addAtom(id nodeID, c nodeClass, w nodeContext) bool {
 	s := b.s
 	switch c {
@@ -211,7 +211,7 @@ func (s *syntaxTree) constantText(v attrValue) (rules.Kind, string) {
 	return rules.Constant, "None"
 }
 
-// addExpression adds an expression. It returns false for other nodes.
+// addExpression adds a node to the tree if it is an expression. Otherwise it returns false.
 func (b *treeBuilder) addExpression(id nodeID, c nodeClass, w nodeContext) bool {
 	s := b.s
 	switch c {
@@ -251,7 +251,7 @@ func (b *treeBuilder) addExpression(id nodeID, c nodeClass, w nodeContext) bool 
 	return true
 }
 
-// addStatement adds a statement other than a definition. It returns false for other nodes.
+// addStatement adds a node to the tree if it is a statement other than a definition. Otherwise it returns false.
 func (b *treeBuilder) addStatement(id nodeID, c nodeClass, w nodeContext) bool {
 	switch c {
 	case classIf:
@@ -290,7 +290,7 @@ func (b *treeBuilder) addStatement(id nodeID, c nodeClass, w nodeContext) bool {
 	return true
 }
 
-// addDefinition adds an import, a function or a class. It returns false for other nodes.
+// addDefinition adds a node to the tree if it is an import, a function or a class. Otherwise it returns false.
 func (b *treeBuilder) addDefinition(id nodeID, c nodeClass, w nodeContext) bool {
 	switch c {
 	case classFunctionDef, classAsyncFunctionDef, classClassDef:

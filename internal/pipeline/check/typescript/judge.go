@@ -144,8 +144,8 @@ func unknownNames(found []checkFinding) []string {
 	return names
 }
 
-// refuseFindings returns the error for the findings that are reasons to refuse, or nil. It describes the first in full and
-// some others in one line each.
+// refuseFindings returns the error for the findings that are reasons to refuse the program, or nil if there are none.
+// The error describes the first of these findings in full and some others in one line each.
 func (p *scriptProgram) refuseFindings(found []checkFinding) *core.Error {
 	refused := slices.DeleteFunc(slices.Clone(found), func(f checkFinding) bool { return f.kind == "" })
 	if len(refused) == 0 {

@@ -82,7 +82,8 @@ type toolDocument struct {
 	name    int // distinct terms of the name
 }
 
-// readTool appends the weighted terms of a tool to d, and sets d.name to the number of terms in its name.
+// readTool appends the weighted terms of a tool to the toolDocument d. It sets d.name to the number of terms in the
+// tool's name.
 func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.addField(inServer, t.Server)
 	a.addField(inName, t.Name)
