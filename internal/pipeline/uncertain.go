@@ -23,7 +23,7 @@ type uncertainCalls struct {
 	more  int // calls beyond maxUncertain
 }
 
-// addCall adds a call. Large arguments are left out.
+// addCall adds a call that may have taken effect to the collected calls. Large arguments are left out.
 func (u *uncertainCalls) addCall(c core.ToolCall, arguments json.RawMessage) {
 	if len(arguments) > maxUncertainArguments {
 		arguments = nil

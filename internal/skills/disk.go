@@ -219,7 +219,7 @@ func versionHistory(root *os.Root, name string) []string {
 	return names
 }
 
-// lockPlace locks the folder against saves by other processes. It waits for the lock for a limited time.
+// lockPlace locks a skills folder against saves by other processes. It waits for the lock for a limited time.
 func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)

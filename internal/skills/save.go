@@ -141,7 +141,7 @@ func (p SkillPlace) saveSkill(name string, expected *string, compose func(before
 	return saved, p.replaceFiles(root, name, t)
 }
 
-// replaceFiles stores a version and makes it the current one.
+// replaceFiles stores a version of a skill and makes it the current version.
 func (p SkillPlace) replaceFiles(root *os.Root, name string, t skillFiles) error {
 	if err := storeVersion(root, name, t); err != nil {
 		return err

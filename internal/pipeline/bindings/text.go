@@ -229,7 +229,7 @@ func quoteString(s string) string {
 	})
 }
 
-// pyQuote returns a Python string literal.
+// pyQuote returns the Python string literal for a text.
 func pyQuote(s string) string {
 	return quoteWith(s, func(b *strings.Builder, r rune) {
 		if r > 0xffff {

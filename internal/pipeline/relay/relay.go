@@ -24,7 +24,7 @@ import (
 // ToolHost would refuse.
 type CallGuard func(sandbox.ToolHost) sandbox.ToolHost
 
-// ChainGuards wraps h in guards. The first guard sees each call first.
+// ChainGuards wraps the ToolHost h in guards. The first guard sees each call first.
 func ChainGuards(h sandbox.ToolHost, guards ...CallGuard) sandbox.ToolHost {
 	for i := len(guards) - 1; i >= 0; i-- {
 		h = guards[i](h)

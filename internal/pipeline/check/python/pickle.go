@@ -281,7 +281,7 @@ func (u *treeUnpickler) pushLiteral(op byte) error {
 	return nil
 }
 
-// pushSized pushes a text, bytes or an integer that is preceded by its length.
+// pushSized pushes a value that is preceded by its length onto the stack: a text, bytes or an integer.
 func (u *treeUnpickler) pushSized(op byte, length []byte) error {
 	n := int(length[0])
 	if len(length) == 4 {
@@ -310,7 +310,7 @@ func (u *treeUnpickler) pushFloat(s valueSort, f float64) {
 	u.kept++
 }
 
-// pushLong pushes an integer given as little-endian bytes.
+// pushLong pushes an integer, given as little-endian bytes, onto the stack.
 func (u *treeUnpickler) pushLong(b []byte) {
 	if len(b) > 8 {
 		u.pushValue(sortHuge, 0)

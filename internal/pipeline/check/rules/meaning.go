@@ -451,5 +451,5 @@ var importerFunctions = []string{
 	"@importlib.__import__",
 }
 
-// lastName returns the last name of a path.
+// lastName returns the last name in a dotted path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -27,8 +27,9 @@ type SearchHit struct {
 }
 
 // Search finds the tools that contain words of the query, best first, and returns how many there are in total. It
-// returns at most limit hits, or all if limit is not positive. Tools come first if the query consists of their name,
-// which may follow the server's name. Tools with equal scores are ordered by name. An empty query finds nothing.
+// returns at most limit hits, or all if limit is not positive. If the query consists of the name of a tool, alone or
+// after the name of its server, that tool comes first. Tools with equal scores are ordered by name. An empty query
+// finds nothing.
 func (x *ToolIndex) Search(query string, f SearchFilter, limit int) (hits []SearchHit, total int) {
 	s := x.current.Load()
 	found := s.scoreDocuments(s.parseQuery(query))
