@@ -220,8 +220,8 @@ func (b *treeBuilder) declaration(n *ast.Node) bool {
 	return true
 }
 
-// target adds the name or pattern that a declaration binds. A pattern has the same form as an object or array
-// literal.
+// target adds the name or pattern that a declaration binds to the syntax tree. A pattern gets the same form as an
+// object or array literal.
 func (b *treeBuilder) target(name, d *ast.Node) {
 	switch name.Kind {
 	case ast.KindIdentifier:

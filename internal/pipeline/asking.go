@@ -99,8 +99,8 @@ func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	return c
 }
 
-// forgetOld removes counters that began more than an hour ago, because their periods are over. As long as the table
-// of counters is still full, it also removes others, in no particular order.
+// forgetOld removes counters that began more than an hour ago, because their periods are over. If there are still too
+// many counters, it also removes others, in no particular order.
 func (s *questionCounts) forgetOld(now time.Time) {
 	for a, c := range s.askers {
 		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {

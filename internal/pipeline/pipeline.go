@@ -194,8 +194,8 @@ func (x *execution) performProgram(ctx context.Context, plan *effectPlan) core.O
 	return run.runPhases(ctx)
 }
 
-// runPhases takes the program through the phases of the pipeline, from its check to its report. It stops at the first
-// phase that fails.
+// runPhases takes the program through the phases of the pipeline, from its check to its report. A program that does
+// not pass the check, or is not approved, does not run.
 func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	p := x.pipeline
 	checked := x.req

@@ -18,8 +18,8 @@ type networkReach struct {
 	now *egress.Network
 }
 
-// currentNetwork returns the network that the current policy allows. It returns the same value until the policy
-// changes. If the policy's rules are invalid, no address is allowed.
+// currentNetwork returns the network that the current policy allows. It returns the same Network each time until the
+// policy changes. If the policy's rules are invalid, the Network allows no address.
 func (r *networkReach) currentNetwork() *egress.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// noteLearned marks the result type as inferred if the tool does not declare it. It removes an inferred type that
-// accepts any value.
+// noteLearned marks a tool's result type as inferred from earlier results if the tool itself does not declare one. If
+// the inferred type accepts any value, noteLearned removes it.
 func (out *toolTypes) noteLearned(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return

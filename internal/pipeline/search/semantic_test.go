@@ -115,8 +115,8 @@ func input(r *http.Request) (model string, texts []string) {
 	return body.Model, body.Input
 }
 
-// wellBehaved handles embedding requests correctly. It returns the vectors in reverse order, which the field index
-// allows.
+// wellBehaved handles embedding requests correctly. It returns the vectors in reverse order, which is allowed because
+// each has its number in the field index.
 func wellBehaved(w http.ResponseWriter, r *http.Request) {
 	model, texts := input(r)
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" || model != "tiny" {

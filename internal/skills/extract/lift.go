@@ -254,7 +254,8 @@ func (p *sourceProgram) addParam(name string, value sourceToken, other string) s
 	}
 }
 
-// isUsedName reports whether the program uses a name other than as the name of a member or keyword argument.
+// isUsedName reports whether the program already uses a name, for example for a variable. Names of members and of
+// keyword arguments do not count.
 func (p *sourceProgram) isUsedName(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {

@@ -10,9 +10,9 @@ import (
 	"retort/internal/core"
 )
 
-// nameHash maps the hash of a tool's name to the tool's document. A tool has two hashes: of its name alone, and of
-// its name after the server's. Only letters and digits are hashed, so github.list_issues, "GitHub list issues" and
-// github__listIssues have the same hash.
+// nameHash maps the hash of a tool's name to the tool's document. A tool has two hashes: one of its name alone, and
+// one of the server's name followed by the tool's name. Only letters and digits are hashed, so github.list_issues,
+// "GitHub list issues" and github__listIssues have the same hash.
 type nameHash struct {
 	hash uint64
 	doc  uint32

@@ -155,8 +155,9 @@ type wordLikeness struct {
 	weight float64
 }
 
-// compareWord returns in which way the indexed word w is similar to text. It returns false if it is not similar.
-// Words with different first letters never are, because the first letter is rarely mistyped.
+// compareWord compares a word of the query (text) with the indexed word w, and returns in which way they are similar.
+// It returns false if they are not. Words with different first letters never count as similar, because the first
+// letter is rarely mistyped.
 func compareWord(text string, runes int, letters uint32, w *indexedWord) (wordLikeness, bool) {
 	if w.stop || w.text[0] != text[0] {
 		return wordLikeness{}, false
