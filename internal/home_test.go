@@ -10,7 +10,8 @@ import (
 // composers lists the packages that pass paths of files to all other packages.
 var composers = []string{"internal/engine", "internal/admin"}
 
-// homeRules returns the places where one of the composers spells out a file name instead of using package home.
+// homeRules returns the places where a package listed in composers spells out a file name instead of using package
+// home.
 func homeRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || !slices.Contains(composers, s.dir) {

@@ -124,7 +124,8 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// hold fails the test with one error for each violation that rules finds in the module.
+// hold checks a rule on the whole module. The function rules returns the violations of the rule, and each one fails
+// the test with an error of its own.
 func hold(t *testing.T, rules func([]source) []string) {
 	t.Helper()
 	for _, v := range rules(sources(t)) {
@@ -132,7 +133,7 @@ func hold(t *testing.T, rules func([]source) []string) {
 	}
 }
 
-// violations checks that rules returns exactly the violations want for made-up files.
+// violations checks that the function rules finds exactly the violations in want when it is given made-up files.
 func violations(t *testing.T, rules func([]source) []string, files map[string]string, want []string) {
 	t.Helper()
 	var all []source

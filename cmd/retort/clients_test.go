@@ -47,8 +47,8 @@ func (s story) check(t *testing.T) {
 // targets lists the transports over which the tests connect to the command.
 var targets = []string{"stdio", "http"}
 
-// reach runs f as a subtest against the command with the bundled servers. If target is "stdio", f gets the command
-// line that starts Retort as words. If target is "http", words contains the address of a running Retort.
+// reach runs f as a subtest against the command with the bundled servers. The argument words of f depends on target:
+// for "stdio" it is the command line that starts Retort, for "http" it is the address of a running Retort.
 func reach(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)

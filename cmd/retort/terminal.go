@@ -45,8 +45,9 @@ func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	})
 }
 
-// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. The
-// functions lock the mutex one, so that only one question is shown at a time.
+// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. That
+// function holds the mutex while it asks. All callers pass the same mutex, so that the terminal shows only one
+// question at a time.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()

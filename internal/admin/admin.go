@@ -23,7 +23,7 @@ func openStores(c engine.Config) (*stores, error) {
 	return &stores{s}, nil
 }
 
-// openAudit opens all audit stores of a configuration for reading.
+// openAudit opens the whole audit log of a configuration for reading. The log may consist of several files.
 func openAudit(ctx context.Context, c engine.Config) (*engine.AuditReader, error) {
 	s, err := openStores(c)
 	if err != nil {

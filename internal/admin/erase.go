@@ -13,8 +13,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// EraseRequest selects the data to erase: all values of a person, or everything in one session of a principal. If a
-// session is erased, its tokens no longer stand for any value.
+// EraseRequest selects the data to erase: all values of a person, or everything in one session of a principal. After
+// a session is erased, the privacy tokens that were made in it no longer stand for any value.
 type EraseRequest struct {
 	Subjects           []string // texts that are values: an address, a number, a name
 	Session, Principal string

@@ -27,8 +27,9 @@ type Recommendations struct {
 	Warnings []string   `json:"warnings,omitempty"`
 }
 
-// Recommend returns advice on what to change in a configuration. The advice is based on everything that all engines
-// of the configuration have recorded since the time from. It starts no server and downloads nothing.
+// Recommend returns advice on what to change in a configuration. The advice is based on what all engines of the
+// configuration have recorded in the audit log, starting at the time given by the argument from. It starts no server
+// and downloads nothing.
 func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommendations, error) {
 	now := time.Now()
 	out := Recommendations{From: from, To: now, Advice: []Advice{}}

@@ -21,8 +21,8 @@ type NewToken struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// CreateToken creates a token for a principal that expires after life; 0 means never. It fails if the creation cannot
-// be recorded in the audit log.
+// CreateToken creates an access token for a principal. The token expires after the duration life, or never if life is
+// 0. CreateToken fails if the creation cannot be recorded in the audit log.
 func CreateToken(c engine.Config, principal string, life time.Duration) (made NewToken, err error) {
 	s, book, err := openTokens(c)
 	if err != nil {
@@ -55,9 +55,9 @@ func ListTokens(c engine.Config) ([]Token, error) {
 	return tokens, asError(err)
 }
 
-// RevokeTokens revokes one token or several: which is the id of a token or the name of a principal, whose tokens are
-// all revoked. When it returns, these tokens are no longer valid, not even in running engines. The error may say that
-// the revocation was not recorded.
+// RevokeTokens revokes one access token, given its id, or all tokens of a principal, given the principal's name. When
+// it returns, these tokens are no longer valid, not even in running engines. The error may say that the revocation
+// was not recorded in the audit log.
 func RevokeTokens(c engine.Config, which string) ([]Token, error) {
 	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.RevokeTokens(which) })
 }

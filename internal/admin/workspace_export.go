@@ -54,8 +54,8 @@ func ExportWorkspace(c engine.Config, session, glob, dir string) (out WorkspaceE
 	return exportInto(w, list, show, dir)
 }
 
-// restoreFunc returns a function that replaces the privacy tokens of a session in a text by their values. If r is
-// nil, the function returns the text unchanged.
+// restoreFunc returns a function that replaces the privacy tokens of a session in a text by their values. Without a
+// redactor (r is nil), that function returns the text unchanged.
 func restoreFunc(r *redact.Redactor, session string) (func(string) string, error) {
 	if r == nil {
 		return func(text string) string { return text }, nil

@@ -150,7 +150,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	return w.runTask(ctx)
 }
 
-// limitTo returns the smaller of the two values asked and most. If asked is zero or negative, it returns most.
+// limitTo returns the requested value asked, but no more than most. If asked is zero or negative, it returns most.
 func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most
@@ -288,8 +288,8 @@ func boundResult(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// ParkedTasks holds the tasks whose program waits for an approval. The zero value is ready to use. It is safe for
-// concurrent use.
+// ParkedTasks holds the parked tasks: those whose program waits for a person's approval. The zero value is ready to
+// use. It is safe for concurrent use.
 type ParkedTasks struct {
 	mu    sync.Mutex
 	works map[string]*parkedTask
@@ -302,8 +302,8 @@ type parkedTask struct {
 	principal string
 }
 
-// maxParked bounds the number of tasks in ParkedTasks. If there are more, the oldest task is dropped: its program can
-// still be approved, but is not repaired if it fails.
+// maxParked bounds the number of parked tasks, which wait for a person to approve their program. If there are more,
+// the oldest one is dropped: its program can still be approved, but is not repaired if it fails.
 const maxParked = 256
 
 func (p *ParkedTasks) putTask(id string, w *taskRun) {

@@ -227,8 +227,9 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 	}
 }
 
-// onSend updates the statistics for one call and reports what is unusual about it. A call with effects is about to be
-// sent; a call that only reads was already sent.
+// onSend updates the statistics for one call and reports what is unusual about it. For a call with effects it runs
+// before the call is sent. For a call that only reads it runs afterwards: reads are never held back, so the detector
+// learns of them from the audit log.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)

@@ -20,9 +20,9 @@ const (
 	quantile3        = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
-// addCall adds a call. It reports whether the call failed and the recent calls failed more often than chance
-// explains, given the failures of earlier calls. It returns false if there are fewer earlier calls than the minimum
-// enough.
+// addCall adds a call to the counts. It returns true if the call failed and the recent calls failed more often than
+// chance explains, given the failures of earlier calls. It returns false if the number of earlier calls is below the
+// argument enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recentExecutions {
 		f.calls++

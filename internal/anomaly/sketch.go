@@ -94,7 +94,8 @@ func (s *histogramSketch) isOutlier(v float64) bool {
 	return v > unusualFactor*s.highestValue() && (s.n == 0 || s.deviationScore(v) > outlierDeviations)
 }
 
-// addCapped adds a value, capped at twice the highest one, so that one outlier does not make the next one look usual.
+// addCapped adds a value to the histogram. It caps the value at twice the highest earlier one, so that one outlier
+// does not make the next one look usual.
 func (s *histogramSketch) addCapped(v float64) {
 	if s.n > 0 {
 		v = min(v, 2*s.highestValue())

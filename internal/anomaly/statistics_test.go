@@ -40,7 +40,8 @@ func TestOutliersAreNotLearned(t *testing.T) {
 	}
 }
 
-// TestLevelThatLasts checks that a much higher rate is unusual at first and becomes usual after some windows.
+// TestLevelThatLasts checks that a much higher rate of events is unusual at first and becomes usual after it has
+// lasted for some time windows.
 func TestLevelThatLasts(t *testing.T) {
 	w := rateWindow{width: 60}
 	for slot := range int64(40) {
@@ -57,8 +58,8 @@ func TestLevelThatLasts(t *testing.T) {
 	}
 }
 
-// TestWindowSlides checks that the window counts the events within one window width before a given time, even if that
-// span crosses the boundary between two slots.
+// TestWindowSlides checks that a rateWindow counts the events within one window width before a given time, even if
+// that span crosses the boundary between two of its time slots.
 func TestWindowSlides(t *testing.T) {
 	w := rateWindow{width: 60}
 	w.countAt(50, 10)

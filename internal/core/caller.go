@@ -19,8 +19,9 @@ func CallerOf(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// WithPin returns a context whose call is refused if the server lists the tool with another pin on the connection of
-// the call. The pin is a hash of the tool's definition. An empty pin allows any definition.
+// WithPin returns a context that restricts calls to one definition of the tool. pin is a hash of that definition. If
+// the server lists another definition on the connection that the call uses, the call is refused. An empty pin allows
+// any definition.
 func WithPin(ctx context.Context, pin string) context.Context {
 	return WithBounds(ctx, WorkBounds{Pin: &pin})
 }
@@ -33,8 +34,8 @@ func PinOf(ctx context.Context) string {
 	return ""
 }
 
-// WithRevision returns a context whose calls reach only servers configured at or before a revision of the settings. 0
-// allows any server.
+// WithRevision returns a context that restricts calls to servers that were configured at or before the given revision
+// of the settings. 0 allows any server.
 func WithRevision(ctx context.Context, revision uint64) context.Context {
 	return WithBounds(ctx, WorkBounds{Revision: &revision})
 }

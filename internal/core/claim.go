@@ -97,9 +97,9 @@ func (c *MemoryClaim) HolderName() string {
 	return c.holder
 }
 
-// HoldTransformation makes the MemoryClaim responsible for the memory of a transformation (work) and of its result
-// (value). Either may be nil. It releases the memory held before for the same purpose. If the MemoryClaim was already
-// freed, it releases both at once.
+// HoldTransformation makes the MemoryClaim responsible for two reserved amounts of memory: work, which transforming
+// an answer needs, and value, which its result needs. Either may be nil. The memory that was held before for the same
+// purpose is released. If the MemoryClaim was already freed, both are released at once.
 func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	if c != nil && c.replaceHeld(&work, &value) {
 		c.parent.adoptCall(c)
@@ -107,8 +107,9 @@ func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	freeEach(work, value)
 }
 
-// replaceHeld exchanges the held memory for work and value, so that the caller can free what was held before. It
-// skips work or value if it is nil. It returns false if the MemoryClaim was freed.
+// replaceHeld swaps the memory that the MemoryClaim holds with *work (for transforming an answer) and *value (for its
+// result). The caller then frees what was held before. A nil *work or *value is not swapped. If the MemoryClaim was
+// already freed, replaceHeld changes nothing and returns false.
 func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// Requester says for whom the work of a context is done and how the client that requested it can be reached. A nil
-// field is that of the outer context, or its zero value if there is none.
+// Requester says for whom the work of a context is done and how the client that requested it can be reached. Where a
+// field is nil, the value of the outer context applies, or the zero value if no outer context has one.
 type Requester struct {
 	Caller  *Caller       // for whom calls are made
 	Permit  *Permit       // under which work is done
@@ -13,8 +13,8 @@ type Requester struct {
 	Browsed *func(address string) // see WithBrowser
 }
 
-// WorkBounds limits the work of a context: its time, its memory, and where its calls may be sent. A nil field is that
-// of the outer context.
+// WorkBounds limits the work of a context: its time, its memory, and where its calls may be sent. Where a field is
+// nil, the value of the outer context applies.
 type WorkBounds struct {
 	Pause      func() (resume func()) // see PauseClock
 	Claim      *MemoryClaim

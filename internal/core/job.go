@@ -32,8 +32,8 @@ type Job struct {
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
 	Keep     time.Duration   // how long it is stored from now on, at least until a while after its end; 0 is as the settings say
 	Payload  json.RawMessage // what to do, in the form its kind requires
-	// Credential identifies the credential with which the job was submitted. If that credential is revoked, the job
-	// does not run.
+	// Credential refers to the access token with which the job was submitted. If that token is revoked, the job does
+	// not run.
 	Credential Credential
 }
 
@@ -116,7 +116,7 @@ type JobState struct {
 	Expires   time.Time     `json:"expires"` // when it may be forgotten, if it has ended
 	Progress  *TaskProgress `json:"progress,omitempty"`
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
-	// Credential identifies the credential with which the job was submitted.
+	// Credential refers to the access token with which the job was submitted.
 	Credential Credential `json:"credential,omitzero"`
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Credential identifies the credential of a remote principal in a form that can be stored. The zero Credential is the
-// person at this machine.
+// Credential refers to the access token of a remote principal, in a form that can be stored. The zero Credential
+// means the person at this machine.
 type Credential struct {
 	Token   string    `json:"token,omitempty"`  // id of one of Retort's own tokens
 	Expires time.Time `json:"expires,omitzero"` // of a token of an authorization server, after which it does not count

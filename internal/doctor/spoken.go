@@ -140,8 +140,8 @@ var words = []struct {
 	},
 }
 
-// expressions returns the patterns of words, compiled on first use. Compiling them at every start would take longer
-// than everything else before main.
+// expressions returns the regular expressions of the list words, compiled on first use. Compiling them at every start
+// would take longer than everything else before main.
 var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(words))
 	for i, w := range words {

@@ -28,9 +28,9 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// checkTarget checks a target against the lists of allowed and denied hosts, before the host is resolved. allowed
-// contains those of the given protocols that may be used at the target. key is the key under which the rate limit
-// counts requests to the target.
+// checkTarget decides, before the host of a target is resolved, whether the lists of allowed and denied hosts let a
+// program use it. Of the given protocols, allowed contains those that may be used with the target. key is the key
+// under which the rate limit counts requests to the target.
 func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.matchesHost(t.Host) {
 		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
@@ -73,7 +73,7 @@ func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, 
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; or look for a tool with search_tools", t.Host)
 }
 
-// checkScopes returns an error if a scope refuses host, otherwise nil.
+// checkScopes returns an error if one of the network's scopes denies the host, otherwise nil.
 func (n *Network) checkScopes(host string) *core.Error {
 	for _, s := range n.scopes {
 		if rule := s.refusalRule(host); rule != "" {
@@ -83,8 +83,8 @@ func (n *Network) checkScopes(host string) *core.Error {
 	return nil
 }
 
-// checkStillAllowed checks a connection to host at the address at that is already open, because the scopes may have
-// changed since it was opened. It returns an error if the scopes now refuse the connection, otherwise nil.
+// checkStillAllowed returns an error if an open connection is no longer allowed, otherwise nil. The scopes may have
+// changed since the connection was opened. host is the host that it was opened for, and at is its remote address.
 func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	if refused := n.checkScopes(host); refused != nil {
 		return refused

@@ -82,8 +82,8 @@ func isLabel(l string) bool {
 	return true
 }
 
-// isNumber reports whether some parsers would read a host as an IP address because its last label is l. Examples of
-// such hosts are 127.1, 0x7f.1, 0177.0.0.1 and 2130706433.
+// isNumber reports whether the last label of a host, l, makes some parsers read the host as an IP address. Examples
+// of such hosts are 127.1, 0x7f.1, 0177.0.0.1 and 2130706433.
 func isNumber(l string) bool {
 	if digits := strings.TrimPrefix(l, "0x"); digits != l {
 		return strings.Trim(digits, "0123456789abcdef") == ""

@@ -7,11 +7,12 @@ import (
 	"retort/internal/base/throttle"
 )
 
-// maxRateKeys bounds the number of buckets in memory. Full buckets are removed first, because a removed bucket counts
-// as full. If none is full, new keys share one bucket.
+// maxRateKeys bounds the number of keys whose buckets are in memory; a bucket holds what is left of a key's rate
+// limit. Full buckets are removed first, because a removed bucket counts as full. If none is full, new keys share one
+// bucket.
 const maxRateKeys = 4096
 
-// rateLimiter limits events by key. Each key has a bucket of its own.
+// rateLimiter limits how often events may happen for each key. It has a token bucket for each key.
 type rateLimiter struct {
 	rate throttle.Rate
 

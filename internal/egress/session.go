@@ -44,8 +44,8 @@ type ExecutionHooks struct {
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
-	// InForce returns the Network that the rules allow now: the one that was opened, or one that WithScopes made from
-	// it. It returns the same one until the rules change. It is called before each attempt and for every read and
+	// InForce returns the Network whose rules apply now: the one that was opened, or one that WithScopes made from
+	// it. It returns the same Network until the rules change. It is called before each attempt and for every read and
 	// write on open connections, and must be safe for concurrent use. If nil, the rules never change.
 	InForce func() *Network
 }
@@ -122,7 +122,7 @@ func (s *Session) beginUse() bool {
 	return true
 }
 
-// noteRefusal notes that an attempt was refused because of the error why, and returns that error.
+// noteRefusal notes that an attempt was refused, and returns the error why, which is the reason.
 func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()

@@ -198,8 +198,8 @@ func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Confi
 	return &all, restart
 }
 
-// removedPrincipals returns the sorted names of the principals that have no rules in next, but have rules in f or
-// were removed earlier.
+// removedPrincipals returns the sorted names of the principals for which f has rules, or which were removed before f,
+// and for which the configuration next has none.
 func (f *activeConfig) removedPrincipals(next *config.Config) (names []string) {
 	add := func(name string) {
 		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {
@@ -311,9 +311,9 @@ func (d configDifference) dropReasons() map[string]*core.Error {
 	return why
 }
 
-// prepareConfig builds an activeConfig with the given permission levels from a loaded configuration, to replace
-// before, which may be nil. Servers whose entries are unchanged keep their logins. prepareConfig registers all
-// secrets of the configuration with the masker.
+// prepareConfig builds an activeConfig from a loaded configuration and the given permission levels. before is the
+// activeConfig that it will replace, or nil at the start. Servers whose entries are unchanged keep their logins.
+// prepareConfig registers all secrets of the configuration for masking.
 func (st *Stores) prepareConfig(loaded *config.Config, levels levelRules, before *activeConfig) (*activeConfig, error) {
 	servers, err := st.source.listServers(loaded)
 	if err != nil {
@@ -332,7 +332,7 @@ func (st *Stores) prepareConfig(loaded *config.Config, levels levelRules, before
 	return next, nil
 }
 
-// keepLogins copies the logins of the servers whose entries are the same in before.
+// keepLogins copies logins from the configuration before, for the servers whose entries are the same in both.
 func (f *activeConfig) keepLogins(before *activeConfig) {
 	for i, s := range f.servers {
 		old, ok := before.findServer(s.Name)

@@ -82,8 +82,8 @@ func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	return nil
 }
 
-// RenderWrapper returns the content of a generated file through which code calls a tool. It applies the project's
-// template for these wrapper files to the generated content code.
+// RenderWrapper returns the text of a wrapper file, which is a generated file through which code calls tools. It puts
+// the generated code into the project's template for wrapper files.
 func (e *Engine) RenderWrapper(lang core.Language, path, code string) string {
 	return e.pipeline.RenderWrapper(lang, path, code)
 }

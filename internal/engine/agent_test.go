@@ -70,7 +70,7 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 
 func (o *office) effects() int { return len(o.servers["crm"].RecordedEffects()) }
 
-// twice returns the calls with effects that a server received twice.
+// twice returns the changes that the CRM server recorded more than once.
 func (o *office) twice() (found []string) {
 	seen := map[string]bool{}
 	for _, e := range o.servers["crm"].RecordedEffects() {

@@ -68,8 +68,9 @@ type approvalSocket struct {
 	tried  bool      // set once the socket was opened or could not be, or the engine is closed
 }
 
-// newApprovalSocket returns an approvalSocket that opens its socket in the data directory when an approval in table
-// waits. Without a configured data directory the command line cannot find the engine, so no socket is opened.
+// newApprovalSocket returns an approvalSocket. Its socket is opened in the data directory when the first approval in
+// table waits for a person. Without a configured data directory the command line cannot find the engine, so no socket
+// is opened.
 func newApprovalSocket(c *configuration, table *approval.ApprovalTable) *approvalSocket {
 	a := &approvalSocket{}
 	if c.config.Home != "" {

@@ -46,7 +46,7 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// answers returns an approval channel that always gives one answer, and counts how often it is asked.
+// answers returns an approval channel that always gives the answer a, and counts in asked how often it is asked.
 func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 	return func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		asked.Add(1)
@@ -136,7 +136,8 @@ func TestPendingAndResume(t *testing.T) {
 	}
 }
 
-// unansweredChannel returns a channel that stores the approval it is asked for in seen and does not answer.
+// unansweredChannel returns an approval channel that does not answer. It stores the approval that it is asked for in
+// *seen.
 func unansweredChannel(seen *core.Approval) core.ApprovalChannel {
 	return func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		*seen = a
@@ -395,7 +396,8 @@ type crowd struct {
 	approved map[string]bool // by path
 }
 
-// answers calls answer for each waiting approval, again and again, until over is closed and no approval is left.
+// answers calls answer for each waiting approval, again and again, until the channel over is closed and no approval
+// is left.
 func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	for {
 		var waiting map[string]core.Approval
@@ -433,8 +435,8 @@ func (c *crowd) waiting() map[string]core.Approval {
 	return found
 }
 
-// answer deals with the approval a in a way chosen at random: it approves, denies, answers with a wrong digest,
-// cancels the program, or does nothing. It reports whether the engine accepted a wrong digest.
+// answer treats a waiting approval in a way chosen at random: it approves, denies, answers with a wrong digest,
+// cancels the program, or does nothing. It returns true if the engine accepted a wrong digest.
 func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -196,8 +196,8 @@ func newStartRecord(c *configuration, log *audit.Log) (startRecord, error) {
 	return r, nil
 }
 
-// compare returns the names of the settings and servers that differ from those of before, and the versions if they
-// differ, as facts for the audit log.
+// compare returns how r differs from the start record of an earlier engine, before, as facts for the audit log: the
+// names of the settings and servers that differ, and both versions if they differ.
 func (r startRecord) compare(before *startRecord) map[string]any {
 	facts := map[string]any{}
 	for what, names := range map[string][]string{

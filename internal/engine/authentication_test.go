@@ -209,7 +209,8 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	}
 }
 
-// streaming creates a token and opens a stream with it. It sends on ended when the stream ends.
+// streaming creates an access token and opens a stream with it. When the stream ends, the channel ended receives the
+// error.
 func streaming(t *testing.T, c engine.Config, address, name string) (ended <-chan error, token, session string) {
 	t.Helper()
 	made, err := admin.CreateToken(c, name, time.Hour)

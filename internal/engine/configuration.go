@@ -21,8 +21,8 @@ type configuration struct {
 	policy   *policy.CurrentPolicy
 }
 
-// newConfiguration checks the configuration and puts it in force. It registers the secrets of the configuration with
-// the masker of the stores.
+// newConfiguration checks the configuration of stores, and returns it as the one that is in force. It registers the
+// secrets of the configuration with the stores, so that they can be masked in all texts.
 func newConfiguration(stores *Stores) (*configuration, error) {
 	c, loaded := stores.source, stores.config
 	if err := refuseDisabled(loaded.Settings); err != nil {
@@ -83,7 +83,7 @@ func refuseDisabled(s config.Settings) error {
 	return nil
 }
 
-// addFileWarnings adds a warning to loaded for each problem with the limit of open files.
+// addFileWarnings adds a warning to the loaded configuration if the limit of open files is too low.
 func addFileWarnings(loaded *config.Config) {
 	for _, c := range doctor.CheckFiles() {
 		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)

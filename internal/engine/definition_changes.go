@@ -19,8 +19,8 @@ func (e *Engine) ListChanges(server string) []*Change {
 	return slices.DeleteFunc(e.tools.catalog.ListChanges(), func(c *Change) bool { return server != "" && c.Server != server })
 }
 
-// Trust marks the changed definitions as trusted, after a person has looked at them. If a definition has changed
-// again since, it returns an error and trusts no definition of that server.
+// Trust marks changed tool definitions as trusted, after a person has looked at them. If a definition has changed
+// again since then, it returns an error and trusts none of the definitions of the same server.
 func (e *Engine) Trust(looked []*Change) error {
 	servers := map[string]map[string]string{}
 	for _, c := range looked {

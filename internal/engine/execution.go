@@ -98,8 +98,8 @@ func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(s
 	l.catalog.LearnShape(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
 }
 
-// logUncopied returns a function that logs why no copy of a workspace file was written in which real values replace
-// privacy tokens. It returns nil if the settings disable such copies.
+// logUncopied returns a function that logs why a workspace file was not copied with real values in place of privacy
+// tokens. It returns nil if the settings disable these copies.
 func logUncopied(c *configuration) func(session string, why error) {
 	if !c.config.Settings.Workspace.RealValues.IsOn() {
 		return nil

@@ -281,8 +281,8 @@ func (e *Engine) Task(id string) (JobState, error) {
 	return e.refreshState(t), err
 }
 
-// refreshState returns the state t with status running instead of pending if no question of the job waits for an
-// answer any more.
+// refreshState corrects the state of a job: it changes the status from pending to running if no question of the job
+// waits for an answer any more.
 func (e *Engine) refreshState(t JobState) JobState {
 	if t.Status == core.TaskPending && len(e.Waiting(t.ID)) == 0 {
 		t.Status = core.TaskRunning

@@ -16,7 +16,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// serverEvents forwards notifications of exposed servers to the clients that listen.
+// serverEvents forwards notifications of exposed servers, which clients see directly, to the clients that listen.
 type serverEvents struct {
 	mu        sync.Mutex
 	listeners map[int]eventListener
@@ -114,9 +114,9 @@ func (e *Engine) PassThrough(ctx context.Context, r Request, what core.Passthrou
 	return e.logOutcome("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// ListExposed returns the items that the exposed servers list for a method. Each item is as the server sent it,
-// except that secrets and personal values are removed. ListExposed leaves out servers that fail or for which the
-// policy refuses the method.
+// ListExposed returns the resources or prompts, according to kind, that the exposed servers list; clients see these
+// servers directly. Each item is as the server sent it, except that secrets and personal values are removed.
+// ListExposed leaves out servers that fail or for which the policy refuses the method.
 func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listTimeout)
 	defer cancel()
@@ -146,8 +146,8 @@ func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.Lis
 	return all
 }
 
-// cleanListed removes suspicious text from listed items, as it is removed from tool definitions. It leaves out an
-// item whose name contains suspicious text.
+// cleanListed removes suspicious text from listed resources or prompts, as it is removed from tool definitions. It
+// leaves out an item whose name contains suspicious text.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag
@@ -180,8 +180,8 @@ func (e *Engine) SetSubscription(ctx context.Context, srv, uri string, wanted bo
 	return e.tools.pool.SubscribeResource(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }
 
-// WatchChanges calls f for each change notification of an exposed server, with the method and params of the MCP
-// notification, until stop is called.
+// WatchChanges calls f with the method and params of each change notification that an exposed server sends, until
+// stop is called.
 func (e *Engine) WatchChanges(f func(server, method string, params json.RawMessage)) (stop func()) {
 	exposed := e.ExposedServers()
 	only := func(server, method string, params json.RawMessage) {

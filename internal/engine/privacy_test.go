@@ -26,7 +26,7 @@ func tool(name, properties string, reads bool) string {
 
 const contacts = 10_000
 
-// people holds rows with personal data, as a drive returns them.
+// people returns rows with personal data, as a drive returns them, and some of the personal values in them.
 func people() (rows string, personal []string) {
 	var b strings.Builder
 	for i := range contacts {

@@ -268,8 +268,9 @@ func waitBriefly(f func()) {
 	}
 }
 
-// updateCategories updates the categories of servers in the catalog. If the setting for changed tool definitions
-// differs between before and next for any server, the catalog decides again what to do with all changed tools.
+// updateCategories updates the categories of servers in the catalog after a reload. If a server's setting for changed
+// tool definitions differs between the old and the new configuration, the catalog decides again what to do with all
+// changed tools.
 func (r *configReloader) updateCategories(before, next *activeConfig) {
 	for _, s := range next.config.Servers {
 		i := slices.IndexFunc(before.config.Servers, func(o config.Server) bool { return o.Name == s.Name })

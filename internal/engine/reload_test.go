@@ -18,8 +18,8 @@ import (
 	"retort/internal/engine"
 )
 
-// reloaded is an engine with a settings file, and a server "eye" with the tools "add_note" and "get_note". hook is
-// called during the first call of the hooked tool.
+// reloaded is an engine with a settings file, and a server "eye" with the tools "add_note" and "get_note". During the
+// first call of the tool that the field on names, the server calls hook.
 type reloaded struct {
 	*testing.T
 	*engine.Engine

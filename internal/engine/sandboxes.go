@@ -77,7 +77,8 @@ func runtimeCommands(r config.Runtimes) map[string]string {
 // roleCommands holds the commands that start this binary in its other roles: guest of a sandbox, reaper and compiler.
 type roleCommands struct{ guest, reaper, compiler []string }
 
-// findRoleCommands returns the commands of the roles. Without Config.Guest they start the running program.
+// findRoleCommands returns the commands that start this binary as guest, reaper and compiler. If Config.Guest is set,
+// they start that program instead.
 func (c Config) findRoleCommands() (roleCommands, error) {
 	guest := slices.Clone(c.Guest)
 	if len(guest) == 0 {

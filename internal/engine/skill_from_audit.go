@@ -16,9 +16,9 @@ type RecordedProgram struct {
 	Status   Status
 }
 
-// SaveSkillFrom saves the program of a successful execution as a skill, and turns its literals into parameters. A
-// literal that does not pass the check as a parameter stays a literal. SaveSkillFrom returns the Outcome of SaveSkill
-// and the names of the parameters.
+// SaveSkillFrom saves the program of a successful execution as a skill, and turns the literals in its code into
+// parameters. A literal stays if the check of the skill would refuse a parameter in its place. SaveSkillFrom returns
+// the Outcome of SaveSkill and the names of the parameters.
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgram, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(
@@ -47,8 +47,8 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgr
 	}
 }
 
-// refusedParams returns the parameters that occur in the line that the check refused. If no parameter occurs there,
-// it returns all parameters.
+// refusedParams returns the parameters of a new skill that occur in the line in which the check found an error. If no
+// parameter occurs there, it returns all parameters.
 func refusedParams(made extract.ExtractedFunction, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {

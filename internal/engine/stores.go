@@ -98,9 +98,9 @@ func (st *Stores) auditOptions() audit.Options {
 }
 
 // openAudit opens an audit store to which no other engine writes, and the log that continues its chain of entries. If
-// left is true, it opens only a store that another engine left open. If the chain was cut since its last checkpoint,
-// openAudit passes the store's Close to hold and returns an error; until that Close is called, no other engine can
-// write to the store. before is the start record of the engine that wrote the store before, or nil.
+// left is true, it opens only a store that another engine left open when it died. before is the start record of the
+// engine that wrote to the store last, or nil. If the chain was cut since its last checkpoint, openAudit returns an
+// error and passes the store's Close to hold; until that Close is called, no other engine can write to the store.
 func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *startRecord, err error) {
 	where := st.config.Settings.Audit.Store
 	if where == "" {

@@ -62,8 +62,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// missing returns the error for an unknown job id, with the text of the id replaced by as, so that tests can compare
-// it with the error for another id.
+// missing returns the queue's error for an unknown job id, but with the text as in place of the id, so that tests can
+// compare the errors for two ids.
 func missing(q *Queue, principal, id, as string) error {
 	_, err := q.Get(principal, id)
 	e := *core.AsError(err)

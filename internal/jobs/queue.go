@@ -137,8 +137,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob durably adds a job to the queue. If the job runs in this process, the function with adds to the job's
-// context what exists only in this process, such as the client's connection. It may be nil.
+// SubmitJob durably adds a job to the queue. The function with may be nil. If the job runs in this process, with adds
+// to the job's context what exists only in this process, such as the connection of the client.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -546,8 +546,9 @@ func (q *Queue) IsAttended() bool {
 
 func (q *Queue) lockPath() string { return filepath.Join(q.o.Dir, "lock") }
 
-// EraseJobs removes ended jobs and returns their number. If mentions is nil, it removes the ended jobs in one session
-// of a principal. Otherwise it removes the jobs of any principal for whose text mentions returns true.
+// EraseJobs removes ended jobs and returns their number. If the function mentions is nil, it removes the ended jobs
+// in one session of a principal. Otherwise it removes the ended jobs of all principals whose Outcome, given to
+// mentions as text, makes it return true.
 func (q *Queue) EraseJobs(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -73,8 +73,8 @@ func (t *turnScheduler) releaseSlot(principal string) {
 	}
 }
 
-// trimServed bounds the memory for principals. While more than maxRemembered are known, it forgets when those without
-// jobs were last served. waits has the number of waiting jobs of each principal.
+// trimServed bounds the memory for principals. While the times of more than maxRemembered principals are stored, it
+// forgets when principals without jobs were last served. waits has the number of waiting jobs of each principal.
 func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {

@@ -107,7 +107,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
-// guardedDialer implements a dialer that refuses forbidden addresses before it connects.
+// guardedDialer implements a dialer that refuses forbidden addresses, such as link-local ones, before it connects.
 type guardedDialer struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
 	local bool // this machine only

@@ -72,13 +72,14 @@ type FunctionData struct {
 	Doc       string `json:"doc"`
 }
 
-// WrapperData has the data for the template of a wrapper file. The rendered text must contain Code unchanged.
+// WrapperData has the data for the template of a wrapper file: a generated file with the functions through which
+// programs call a server's tools. The rendered text must contain Code unchanged.
 type WrapperData struct {
 	Path string `json:"path"`
 	Code string `json:"code"`
 }
 
-// StubData has the data for the template of a tool's description. The rendered text must contain Definition
+// StubData has the data for the template that describes a tool to a model. The rendered text must contain Definition
 // unchanged.
 type StubData struct {
 	Server     string `json:"server"`

@@ -30,9 +30,9 @@ type callPath struct {
 	took []float64 // µs for each call, by round
 }
 
-// measureCalls measures calls from programs, and the same calls without the engine. The ways take turns, so that
-// other load on the machine affects all of them alike. The engine's share of a call is the difference between the two
-// in the same round.
+// measureCalls measures calls from programs, and the same calls without the engine. The ways of calling take turns in
+// each round, so that other load on the machine affects all of them alike. The time that the engine adds to a call is
+// the difference between a call with it and one without it in the same round.
 func (b *benchRun) measureCalls(ctx context.Context) error {
 	e, up, err := b.openEngine(ctx, "calls", usualToolCount)
 	if err != nil {
@@ -100,7 +100,7 @@ func takeTurns(ways []*callPath) error {
 	return nil
 }
 
-// subtractRounds returns the differences between two series, round by round.
+// subtractRounds returns a minus b for each round of a measurement.
 func subtractRounds(a, b []float64) []float64 {
 	differences := make([]float64, len(a))
 	for i := range a {
@@ -129,8 +129,8 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls by writing and reading lines, which is the least work that the protocol allows. Its time is
-// that of the server itself.
+// viaLines makes calls by writing and reading lines, which is the least work that the protocol allows. The time
+// measured is therefore that of the server itself.
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {

@@ -128,9 +128,9 @@ func (b *benchRun) runClients(ctx context.Context, g httpClient) (took []float64
 	return took, failures
 }
 
-// watchMemory samples the memory of a process and its children every 100 ms. The function engine ends the sampling
-// and returns the highest memory of the process, in MB. The function sandboxes waits for that end and returns the
-// highest sum of its children.
+// watchMemory samples the memory of a process and its children every 100 ms, and returns two functions. engine ends
+// the sampling and returns the highest memory of the process, in MB. sandboxes waits for that end and returns the
+// highest sum of the memory of all children, in MB.
 func watchMemory(pid int) (sandboxes, engine func() float64) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var own, others float64

@@ -207,7 +207,8 @@ func messagesPage(list []*chatMessage, scope, cursor string, limit int) (toolRes
 	return jsonText(messagePage{true, page, next != "", cursorMeta{next}})
 }
 
-// advanceDeployment advances the simulated deployment by one step. It is called each time the channel is read.
+// advanceDeployment advances the simulated deployment by one step. It is called each time a client reads the channel
+// in which the deployment is reported.
 func (c *chatServer) advanceDeployment(ch *chatChannel) {
 	if c.polls >= deployPolls {
 		return

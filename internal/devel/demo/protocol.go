@@ -227,7 +227,8 @@ func errorResponse(id json.RawMessage, e *rpcError) []byte {
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encodeJSON(e), []byte(`}`))
 }
 
-// isModern reports whether a request uses the stateless protocol version, which its _meta then names.
+// isModern reports whether a request uses the stateless protocol version. The _meta member of its params then names
+// that version.
 func isModern(params json.RawMessage) (bool, *rpcError) {
 	var p struct {
 		Meta struct {

@@ -292,8 +292,8 @@ func (s *sheetServer) recordChange(b *sheetWorkbook, tool string, cells int, for
 	return structuredResult(sheetChange{b.ID, b.Version, cells})
 }
 
-// convertCells converts values to those that the columns from c0 on can store. It returns an error if a value does
-// not fit.
+// convertCells converts rows of values to those that the columns of the table can store. The first value of each row
+// belongs to the column with index c0. It returns an error if a value does not fit its column.
 func (t *dataTable) convertCells(values [][]any, c0 int) ([][]any, error) {
 	fitted := make([][]any, len(values))
 	for i, row := range values {

@@ -141,7 +141,8 @@ func (d *sqlDatabase) change(ctx context.Context, table, statement string, param
 	return int(n), err
 }
 
-// run checks a statement, fills the tables that it names and calls work with a context that ends after the timeout.
+// run checks a client's statement, fills the tables that it names, and then calls work. The context that it passes to
+// work ends after the timeout for statements.
 func (d *sqlDatabase) run(ctx context.Context, in statementInput, write bool, work func(context.Context, []any) error) error {
 	params, err := in.decodeParams()
 	if err == nil {
@@ -173,8 +174,8 @@ func (d *sqlDatabase) run(ctx context.Context, in statementInput, write bool, wo
 	return plainError(err)
 }
 
-// plan compiles a statement without running it, so that the guard learns what it would do. It refuses statements that
-// scan more than one table, because their running time has no useful bound.
+// plan lets SQLite plan a statement without running it, so that the statementGuard learns what the statement would
+// do. It refuses statements that scan more than one table, because their running time has no useful bound.
 func (d *sqlDatabase) plan(ctx context.Context, statement string, params []any) (lines []string, err error) {
 	rows, err := d.conn.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement, params...)
 	if err != nil {

@@ -48,7 +48,7 @@ func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // randomBetween returns an integer from low to high, both included.
 func randomBetween(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
 
-// daysAgo returns a working hour on a day more than n days before the demo's today.
+// daysAgo returns a random time between 9 and 18 UTC on the day n+1 days before demoToday.
 func daysAgo(r *rand.Rand, n int) time.Time {
 	return demoToday.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
 }

@@ -31,8 +31,8 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 	})
 }
 
-// killAtChange calls kill after the given number of inotify events. If events is closed before, it returns without
-// calling kill.
+// killAtChange reads inotify events from the file events, and calls kill after the given number of changes. If the
+// file is closed earlier, it returns without calling kill.
 func killAtChange(events *os.File, changes int, kill func()) {
 	buffer := make([]byte, 16<<10)
 	for {

@@ -113,8 +113,9 @@ func systemResources() map[string]string {
 	return all
 }
 
-// addDescriptors adds identities of open file descriptors, such as "descriptor 7 pipe:[12345]". All pidfds have the
-// same link target, so the identity of a pidfd also contains the id of the process that it refers to.
+// addDescriptors adds the open file descriptors to the map of all resources, under keys such as "descriptor 7
+// pipe:[12345]". All pidfds have the same link target, so the key of a pidfd also contains the id of the process that
+// it refers to.
 func addDescriptors(all map[string]string) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
@@ -132,8 +133,8 @@ func addDescriptors(all map[string]string) {
 	}
 }
 
-// addChildren adds identities such as "child 4711 started at 1234". They include the start time, in
-// ticks since boot, because the system reuses process ids.
+// addChildren adds the child processes to the map of all resources, under keys such as "child 4711 started at 1234".
+// The keys include the start time, in ticks since boot, because the system reuses process ids.
 func addChildren(all map[string]string) {
 	files, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, file := range files {
@@ -149,7 +150,7 @@ func addChildren(all map[string]string) {
 	}
 }
 
-// addMounts adds the identities of the mounts below os.TempDir.
+// addMounts adds the mounts below os.TempDir to the map of all resources.
 func addMounts(all map[string]string) {
 	data, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(data)) {

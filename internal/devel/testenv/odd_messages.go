@@ -28,7 +28,7 @@ func OddMessages(running, next, answered, first string) []OddMessage {
 
 type oddAdder func(name, format string, args ...any)
 
-// addTexts adds texts that are not JSON, are JSON but no message, or are in another encoding.
+// addTexts adds to the odd messages texts that are not JSON, are JSON but no message, or are in another encoding.
 func addTexts(add oddAdder) {
 	for _, text := range []string{
 		`{}`, `[]`, `7`, `null`, `"x"`, `true`, `-0`, `1e999`, `[[]]`, `[1,2]`, `[null]`, `[{}]`, `nonsense`, `{`, `}`, `[`, `]`, `"`, `{"jsonrpc":"2.0"`, `{} {}`, `{}[]`, `{"a":1,}`, `{'a':1}`, `NaN`,
@@ -58,7 +58,7 @@ func wideText(text string) string {
 	return b.String()
 }
 
-// addIDs adds requests and responses whose ids are odd or in use.
+// addIDs adds to the odd messages requests and responses whose ids are malformed or already in use.
 func addIDs(add oddAdder, running string) {
 	for _, id := range []string{
 		`true`, `false`, `null`, `{}`, `{"id":1}`, `[]`, `[1]`, `1.5`, `1e999`, `-1e999`, `1e-999`, `9007199254740993`, `-9007199254740993`, `18446744073709551616`, `1E3`, `-0`, `-1`, `""`, `"\u0000"`, `"\ud800"`, `01`, `+1`, `.5`,
@@ -76,7 +76,7 @@ func addIDs(add oddAdder, running string) {
 	}
 }
 
-// addCancellations adds cancellations that must not cancel anything.
+// addCancellations adds to the odd messages cancellations that must not cancel anything.
 func addCancellations(add oddAdder, running, next, answered, first string) {
 	other := `"` + running + `"` // the same digits as a text, or a text in quotes
 	if strings.HasPrefix(running, `"`) {
@@ -97,7 +97,7 @@ func addCancellations(add oddAdder, running, next, answered, first string) {
 	add("cancels what is unknown 300 times", "%s", strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}`+"\n", 300))
 }
 
-// addParams adds known methods with odd parameters, as requests and as notifications.
+// addParams adds to the odd messages known methods with wrong parameters, as requests and as notifications.
 func addParams(add oddAdder) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	for _, method := range []string{
@@ -122,7 +122,7 @@ func addParams(add oddAdder) {
 	}
 }
 
-// addBatches adds batches, which the newer versions of the protocol do not have.
+// addBatches adds to the odd messages JSON-RPC batches, which the newer versions of MCP do not allow.
 func addBatches(add oddAdder, next string) {
 	ping := `{"jsonrpc":"2.0","id":"odd","method":"ping"}`
 	for name, text := range map[string]string{
@@ -135,7 +135,7 @@ func addBatches(add oddAdder, next string) {
 	}
 }
 
-// addLargeTexts adds texts that are large or deeply nested.
+// addLargeTexts adds to the odd messages texts that are large or deeply nested.
 func addLargeTexts(add oddAdder) {
 	const large = 20 << 20
 	for name, text := range map[string]string{
