@@ -167,7 +167,7 @@ func awaitAnswer(t *testing.T, out io.Reader, id string) {
 	t.Fatal("the server's output ended")
 }
 
-// processID identifies a process by its number and start time, because the system reuses the numbers.
+// processID refers to a process by its number and start time, because the system reuses the numbers.
 type processID struct {
 	pid   int
 	start string

@@ -46,8 +46,7 @@ func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 }
 
 // askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. That
-// function holds the mutex while it asks. All callers pass the same mutex, so that the terminal shows only one
-// question at a time.
+// function locks the mutex one while it asks, so that the terminal shows only one question at a time.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()

@@ -37,8 +37,8 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	}
 }
 
-// reportModelFailure returns the Outcome of a task whose model does not answer any more. If the task's programs have
-// already made calls with effects, a warning gives their number.
+// reportModelFailure returns the Outcome of a task whose model no longer answers. If programs of the task have
+// already made calls with effects, the Outcome has a warning with the number of these calls.
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
 	if n := len(w.effects.ListEffects()); n > 0 {

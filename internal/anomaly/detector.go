@@ -18,7 +18,8 @@ type anomalyDetector struct {
 	found   []AnomalyFinding
 }
 
-// findingSubject identifies the subject of a finding. It is the key by which repeated reports are suppressed.
+// findingSubject is the key by which repeated reports are suppressed. It names what a finding is about: its kind, and
+// the principal, server, tool or skill concerned.
 type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -228,8 +229,8 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 }
 
 // onSend updates the statistics for one call and reports what is unusual about it. For a call with effects it runs
-// before the call is sent. For a call that only reads it runs afterwards: reads are never held back, so the detector
-// learns of them from the audit log.
+// before the call is sent. For a call that only reads it runs after the call was sent, because only calls with
+// effects are judged in advance.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)

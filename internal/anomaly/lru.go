@@ -28,7 +28,8 @@ func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	return e.Value.(*cacheEntry[K, V]).value, true
 }
 
-// putValue adds a value for a key that has none. If the cache is full, it drops the least recently used value.
+// putValue adds a value under a key that is not in the cache yet. If the cache is full, it first drops the least
+// recently used value.
 func (l *lruCache[K, V]) putValue(key K, v V) {
 	if len(l.by) >= l.most {
 		l.dropOldest()

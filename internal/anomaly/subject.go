@@ -103,8 +103,8 @@ const (
 	maxSkills = 8
 )
 
-// countUse counts a use of a tool. It reports whether the tool is new although a new tool was unlikely. The
-// Good-Turing estimate gives that probability from the number of tools used only once.
+// countUse counts a use of a tool. It returns true if the principal has never used the tool before and seldom uses
+// new tools. The Good-Turing estimate gives the probability of a new tool from the number of tools used only once.
 func (p *principalState) countUse(t toolName) bool {
 	if p.used == nil {
 		return false

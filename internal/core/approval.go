@@ -210,7 +210,7 @@ func (q Question) Equals(other Question) bool {
 	return q.Login == "" && reflect.DeepEqual(q, other)
 }
 
-// ForModel returns a copy that a model may see. Its arguments contain no personal data.
+// ForModel returns a copy of the approval that a model may see. The arguments in the copy contain no personal data.
 func (a Approval) ForModel() Approval {
 	a.hidden = true
 	if a.Shown != nil {

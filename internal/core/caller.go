@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// Caller identifies the principal and session for which a call is made. The zero Caller is the engine itself or, if
-// no principals are configured, the only user.
+// Caller names the principal and the session for which a call is made. The zero Caller is the engine itself or, if no
+// principals are configured, the only user.
 type Caller struct{ Principal, Session string }
 
 // WithCaller returns a context in which every call is made for c.

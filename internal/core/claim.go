@@ -34,8 +34,8 @@ type MemoryClaim struct {
 	freed bool
 }
 
-// NewClaim returns a MemoryClaim that is counted under the name holder, with the budget of parent. Freeing parent also
-// frees the new one. parent may be nil.
+// NewClaim returns a MemoryClaim whose memory is counted under the name holder. It has the budget of parent, which
+// may be nil. When parent is freed, the new MemoryClaim is freed as well.
 func NewClaim(parent *MemoryClaim, holder string) *MemoryClaim {
 	c := &MemoryClaim{holder: holder, parent: parent}
 	if parent != nil {
@@ -79,7 +79,7 @@ func (c *MemoryClaim) AdmitReport(ctx context.Context, n int64) error {
 	return c.budget.Report(ctx, c, n)
 }
 
-// IsHolding reports whether any memory is held.
+// IsHolding reports whether the MemoryClaim holds any memory.
 func (c *MemoryClaim) IsHolding() bool {
 	if c == nil {
 		return false
@@ -237,7 +237,8 @@ func freeEach(held ...HeldMemory) {
 
 // MemoryBudget bounds the memory for results of programs.
 type MemoryBudget interface {
-	// Receive waits until the budget has room to receive a result of n bytes for claim.
+	// Receive waits until the budget has room to receive a result of n bytes from a program. The memory is counted
+	// for claim.
 	Receive(ctx context.Context, claim *MemoryClaim, n int64) error
 	// Report waits until the budget has room to prepare a result of n bytes for the model.
 	Report(ctx context.Context, claim *MemoryClaim, n int64) error

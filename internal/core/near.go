@@ -54,7 +54,8 @@ func CorrectSpelling(name string, names []string) string {
 	return nearest
 }
 
-// foldName converts a name to lower case and removes separators, because people overlook such differences.
+// foldName converts a name to lower case and removes separators such as hyphens and dots, because people overlook
+// such differences.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -24,8 +24,9 @@ type Tool struct {
 	Withheld     string            // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *DefinitionChange // nil if the definition is the one that was trusted
 	Learned      *LearnedSchema    // nil if the tool declares its output, or nothing is known of it
-	// Sealed returns the type of the personal data in a property of the tool's answers, such as "email", if programs
-	// get tokens in place of the values. It returns "" if programs get the values. A nil Sealed hides nothing.
+	// Sealed returns the type of the personal data in a property of the tool's answers, such as "email". Programs get
+	// tokens in place of the values of such a property. It returns "" for a property whose values programs get. If
+	// the function Sealed is nil, programs get all values.
 	Sealed func(property string) string
 }
 

@@ -273,7 +273,8 @@ func statusText(resp *http.Response) string {
 // are dropped, because they may be credentials for the first origin.
 var redirectHeaders = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
-// redirectTo prepares the request that follows a redirect, or returns an error that refuses it.
+// redirectTo prepares the request to the location that a redirect names. It returns an error if that request is
+// refused.
 func (f *fetchRequest) redirectTo(status int, location string) *core.Error {
 	from := f.url
 	to, err := from.Parse(location)

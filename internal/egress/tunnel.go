@@ -104,8 +104,8 @@ func (p *proxyConn) relayTunnel(t Target, begins tunnelProtocol) {
 	p.noteEnd(t, began, conn.sent.Load(), conn.received.Load(), failed)
 }
 
-// checkTunnel returns an error if a CONNECT request is refused for a reason other than the lists of hosts, otherwise
-// nil.
+// checkTunnel returns an error if a CONNECT request is refused for a reason other than its host, such as a body or a
+// dry run. Otherwise it returns nil.
 func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
@@ -124,7 +124,8 @@ func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	return nil
 }
 
-// relayProtocol checks what the program sends first, and then copies in both directions.
+// relayProtocol tells the program that its tunnel is open and checks what the program sends first. It then copies
+// data in both directions.
 func (p *proxyConn) relayProtocol(conn *meteredConn, t Target, begins tunnelProtocol) *core.Error {
 	if _, err := io.WriteString(p.conn, establishedReply); err != nil {
 		return nil

@@ -38,7 +38,7 @@ func openApprovals(
 	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, opened.Close, nil
 }
 
-// trustingRules wraps a store of permanent approvals, which may be nil. If such an approval is stored for a tool
+// trustingRules wraps a store of permanent approvals, which may be nil. When a person permanently approves a tool
 // whose definition has changed, it also marks the new definition as trusted.
 type trustingRules struct {
 	approval.RuleStore

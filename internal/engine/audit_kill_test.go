@@ -24,7 +24,8 @@ import (
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
 // notes returns an upstream server that appends each note to a file. The file outlives the server, so tests can tell
-// from it which calls took place. If made is not nil, the server calls it before and after each write.
+// from it which calls took place. If the function made is not nil, the server calls it before and after it writes
+// each note.
 func notes(file string, made func()) *party {
 	return &party{
 		tools: func() string {

@@ -213,7 +213,8 @@ func (r startRecord) compare(before *startRecord) map[string]any {
 	return facts
 }
 
-// differingNames returns the names whose values differ between a and b, and those that only one of them has.
+// differingNames compares two maps. It returns the names whose values differ, and the names that only one of the maps
+// has.
 func differingNames(a, b map[string]string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if a[name] != b[name] {

@@ -57,8 +57,8 @@ func newConfiguration(stores *Stores) (*configuration, error) {
 	return conf, nil
 }
 
-// ensureHome returns the data directory. If none is configured, it creates a temporary one, which remove deletes.
-// Otherwise remove does nothing.
+// ensureHome returns the data directory. If none is configured, it creates a temporary one. The function remove
+// deletes a temporary directory and does nothing to a configured one.
 func (st *Stores) ensureHome() (dir home.Dir, remove func() error, err error) {
 	if dir = st.DataDir(); dir != "" {
 		return dir, func() error { return nil }, nil

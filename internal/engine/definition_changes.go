@@ -40,7 +40,8 @@ func (e *Engine) Trust(looked []*Change) error {
 	return nil
 }
 
-// recordTrust records that a person trusts these definitions. It is called before they are trusted.
+// recordTrust records in the audit log that a person trusts these tool definitions. It is called before they are
+// trusted.
 func (e *Engine) recordTrust(server string, pins map[string]string) error {
 	for tool, pin := range pins {
 		if refused := e.data.recordEvent(

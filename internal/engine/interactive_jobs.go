@@ -68,7 +68,8 @@ func (e *Engine) reserveTaskID(q *jobs.Queue, id string) (free func(), refused *
 	}, nil
 }
 
-// unqueuedTask identifies an agent task that runs without the queue. Its id is empty if the caller gave none.
+// unqueuedTask names an agent task that runs without the queue, by its principal and id. The id is empty if the
+// caller gave none.
 type unqueuedTask struct{ principal, id string }
 
 // interactiveJob represents an agent task in the queue whose caller waits for it. The task can use what the caller's

@@ -54,8 +54,7 @@ func newJobQueue(c *configuration, data *dataAssembly, execution *executionAssem
 	}
 }
 
-// jobRunner returns the function that runs jobs of a kind with the engine of the job's principal. It returns nil for
-// an unknown kind.
+// jobRunner returns the method of Engine that runs jobs of a kind. It returns nil for an unknown kind.
 func jobRunner(kind string) func(*Engine, context.Context, *jobs.JobTurn) core.Outcome {
 	switch kind {
 	case core.JobProgram:
@@ -240,7 +239,8 @@ func (e *Engine) waitForApproval(ctx context.Context, t *jobs.JobTurn, o core.Ou
 	return e.cancelPending(o)
 }
 
-// cancelPending cancels an execution that is still pending although its job no longer waits for it.
+// cancelPending returns the Outcome o. If o is still pending although its job no longer waits for a person, it first
+// cancels the execution and returns the Outcome after that.
 func (e *Engine) cancelPending(o core.Outcome) core.Outcome {
 	if o.Status != core.StatusPendingApproval {
 		return o

@@ -37,8 +37,8 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// checkMemoryGrowth checks that a large result makes an engine's memory grow by less than the given number of MB. It
-// sets GOGC=25 to limit garbage, so that the measurement shows what the engine retains.
+// checkMemoryGrowth checks that a large result makes an engine's memory grow by less than most MB. It sets GOGC=25 to
+// limit garbage, so that the measurement shows what the engine retains.
 func checkMemoryGrowth(t *testing.T, arguments string, most int64) {
 	t.Helper()
 	self, err := os.Executable()

@@ -145,7 +145,7 @@ func (a largeArguments) answer(out *bufio.Writer, id json.RawMessage) error {
 	return nil
 }
 
-// rows writes MB megabytes of JSON objects, separated by commas.
+// rows writes JSON objects, separated by commas, until they are at least as many megabytes as the field MB says.
 func (a largeArguments) rows(w io.Writer) error {
 	var row []byte
 	for n, i := 0, 0; n < a.MB<<20; i++ {

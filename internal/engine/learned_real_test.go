@@ -82,7 +82,7 @@ func (c child) Close() error {
 }
 
 // learnAndMisspell makes each call ten times, and then runs programs that misspell a field of its answer. The test
-// fails if fewer than least of the tools have a field that can be misspelled.
+// fails if the number of tools with a field that can be misspelled is below the argument least.
 func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, least int) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: servers})

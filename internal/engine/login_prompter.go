@@ -27,7 +27,7 @@ type loginPrompter struct {
 	running map[loginKey]*runningLogin
 }
 
-// loginKey identifies a login by server and principal.
+// loginKey names a login by its server and principal.
 type loginKey struct{ server, principal string }
 
 // runningLogin represents a login that programs wait for. err is its result; it is set before done is closed.

@@ -14,8 +14,8 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// maskError returns err without secrets. If err contains one, it also drops the wrapped cause, because printing the
-// cause would reveal the secret.
+// maskError returns err with secrets removed from its text and hint. If there are any, the returned error wraps no
+// other error, because printing the wrapped one would reveal the secret.
 func maskError(m *secrets.Masker, err error) error {
 	if err == nil || m.MaskString(err.Error()) == err.Error() && m.MaskString(core.AsError(err).Hint) == core.AsError(err).Hint {
 		return err
@@ -23,7 +23,7 @@ func maskError(m *secrets.Masker, err error) error {
 	return maskCoreError(m, core.AsError(err))
 }
 
-// maskCoreError is maskError for a *core.Error.
+// maskCoreError works like maskError, for a *core.Error.
 func maskCoreError(m *secrets.Masker, e *core.Error) *core.Error {
 	if e == nil {
 		return nil

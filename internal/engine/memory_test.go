@@ -143,7 +143,7 @@ func memoryGroup(t *testing.T, limit int64) (dir string) {
 	return ""
 }
 
-// memoryOf returns a size in bytes from the status of a process.
+// memoryOf returns the size in bytes of the memory that the field what of a process's status in /proc gives.
 func memoryOf(pid int, what string) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, ok := strings.Cut(string(status), what)
@@ -266,7 +266,7 @@ func engineOfFlood(f flooding) error {
 	}
 }
 
-// healthy calls the healthy server once.
+// healthy calls the healthy server once and adds the duration of the call to *took.
 func (told *flooded) healthy(e *engine.Engine, took *[]float64) error {
 	o := e.Call(context.Background(), engine.Request{Session: "good"}, "good.get", json.RawMessage(`{"as":"text","mb":0}`))
 	if o.Status != core.StatusOK {
@@ -276,8 +276,8 @@ func (told *flooded) healthy(e *engine.Engine, took *[]float64) error {
 	return nil
 }
 
-// flood calls the hostile servers. It sends to answered after each call. The channel needs a buffer for all calls, so
-// that flood never waits for a receiver.
+// flood makes all calls to the hostile servers. After each call it sends to the channel answered, which needs a
+// buffer for all calls, so that flood never waits for a receiver.
 func (told *flooded) flood(e *engine.Engine, f flooding, answered chan<- struct{}) {
 	var mu sync.Mutex
 	for range f.Rounds {

@@ -114,9 +114,9 @@ func (e *Engine) PassThrough(ctx context.Context, r Request, what core.Passthrou
 	return e.logOutcome("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// ListExposed returns the resources or prompts, according to kind, that the exposed servers list; clients see these
-// servers directly. Each item is as the server sent it, except that secrets and personal values are removed.
-// ListExposed leaves out servers that fail or for which the policy refuses the method.
+// ListExposed returns the resources, resource templates or prompts of the exposed servers, which clients see
+// directly; kind says which of these. Each item is as the server sent it, except that secrets and personal values are
+// removed. ListExposed leaves out servers that fail or for which the policy refuses the method.
 func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listTimeout)
 	defer cancel()
@@ -146,8 +146,8 @@ func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.Lis
 	return all
 }
 
-// cleanListed removes suspicious text from listed resources or prompts, as it is removed from tool definitions. It
-// leaves out an item whose name contains suspicious text.
+// cleanListed removes suspicious text from the resources, resource templates or prompts that a server lists, as it is
+// removed from tool definitions. It leaves out an item whose name contains suspicious text.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag

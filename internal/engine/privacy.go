@@ -46,8 +46,8 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 	return redact.New(o, store), store.Close
 }
 
-// treatment returns how values of one type of personal data are treated in results of a server. If the settings name
-// several treatments for the type, the strictest applies.
+// treatment returns how personal data of the type t is treated in results of a server. If the settings name several
+// treatments for the type, the strictest applies.
 func treatment(s config.ServerPII, t string) redact.TypeTreatment {
 	switch {
 	case slices.Contains(s.Block, t):

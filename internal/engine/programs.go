@@ -49,8 +49,8 @@ func newProgramAssembly(c *configuration, tools *toolAssembly) (_ *programAssemb
 	return &programAssembly{opened, network, sandboxes, checker, searcher}, nil
 }
 
-// visibleTools provides the tools that the policy allows callers without a principal to see. The search index covers
-// these tools; the results are filtered further for the principal who searches.
+// visibleTools provides the tools that a caller without a principal may see. The search index covers these tools; the
+// results are filtered further for the principal who searches.
 type visibleTools struct {
 	live *catalog.LiveCatalog
 	view *policy.PrincipalView
@@ -102,9 +102,9 @@ func (p pythonParser) Parse(ctx context.Context, code string) (core.ParsedProgra
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
-// newCompilerStarter returns a function to call with the language of each program before it is checked. The first
-// call for a language other than Python starts the TypeScript compiler in the background; Python needs no compiler.
-// With ReserveMany, newCompilerStarter starts the compiler itself.
+// newCompilerStarter returns a function that is called with the language of each program before the program is
+// checked. At the first language other than Python, the function starts the TypeScript compiler in the background;
+// Python needs no compiler. With ReserveMany, newCompilerStarter starts the compiler itself.
 func newCompilerStarter(checker *check.ProgramChecker, reserve Reserve) func(core.Language) {
 	start := sync.OnceFunc(func() { go checker.Warm() })
 	if reserve == ReserveMany {

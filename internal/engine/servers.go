@@ -55,14 +55,14 @@ func (c Config) checkUnknownServers(loaded *config.Config) error {
 	return nil
 }
 
-// applyInstanceSettings applies the settings for sharing a server's instances among principals.
+// applyInstanceSettings copies the settings that say how principals share the instances of a server into s.
 func applyInstanceSettings(s *Server, i config.ServerInstances) {
 	s.Isolation = cmp.Or(client.Isolation(i.Isolation), s.Isolation)
 	s.Stateful = i.Stateful || s.Stateful
 	s.Idle, s.Instances = cmp.Or(i.Idle, s.Idle), cmp.Or(i.Instances, s.Instances)
 }
 
-// newServer converts a server of a configuration file.
+// newServer converts a server of a configuration file to a Server.
 func newServer(s config.Server) Server {
 	transport := string(s.Transport)
 	if s.Transport == config.TransportAuto {

@@ -85,7 +85,8 @@ func fillCatalog(known *catalog.Catalog, c *configuration, servers []Server) err
 	return known.LoadStatic(c.config.Settings.ToolDefinitions)
 }
 
-// identifyTool returns the name of a tool and the digest of its definition without secrets.
+// identifyTool returns the name in a tool definition, and a digest of the definition. Secrets are masked before the
+// digest is computed.
 func (c *configuration) identifyTool(definition json.RawMessage) (name, pin string) {
 	return catalog.IdentifyTool(c.secrets.Mask(definition))
 }

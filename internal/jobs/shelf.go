@@ -127,7 +127,8 @@ func (s *fileStore) requestCancel(id string) error {
 	return seal.ReplaceFile(filepath.Join(s.dir, id+cancelSuffix), s.sealText(nil, "cancel "+id))
 }
 
-// isAsked reports whether there is a valid request to cancel the job. It removes the request.
+// isAsked reports whether another process has validly requested to cancel the job. It removes the file with the
+// request.
 func (s *fileStore) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+cancelSuffix)
 	data, err := seal.ReadFile(path, seal.MaxFile)

@@ -58,8 +58,8 @@ func (t *JobTurn) SetWaiting(waits bool) {
 // when the other engine ends.
 func (q *Queue) WorkOnAll(run RunFunc) { q.WorkOn("", run) }
 
-// WorkOn works like WorkOnAll, but for a single job. Each call adds one job. Only the first call's function run is
-// used.
+// WorkOn works like WorkOnAll, but for a single job. Each call adds one job to those that this engine runs. The
+// function run of the first call runs all of them.
 func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,8 +153,8 @@ func (q *Queue) lostOutcome(t core.JobState) core.Outcome {
 		WithHint("check its effects before you submit it again; Retort did not repeat anything")}
 }
 
-// ensureCurrent reads the changes of other engines. It does nothing if this engine runs the jobs, because it then
-// reads them regularly. The caller must hold mu.
+// ensureCurrent reads the changes that other engines have made to the queue's files. It does nothing if this engine
+// runs the jobs, because it then reads them regularly. The caller must hold mu.
 func (q *Queue) ensureCurrent() error {
 	if q.release != nil {
 		return nil // attend reads new jobs soon
@@ -162,7 +162,7 @@ func (q *Queue) ensureCurrent() error {
 	return q.readFolder()
 }
 
-// readFolder reads the changes of other engines. The caller holds mu.
+// readFolder reads the changes that other engines have made to the queue's files. The caller holds mu.
 func (q *Queue) readFolder() error {
 	ids, cancelled, err := q.shelf.listJobs()
 	if err != nil {

@@ -38,7 +38,7 @@ type ModelReply struct {
 	Output int
 	// Estimated means that Retort has counted the tokens itself because the endpoint did not report them.
 	Estimated bool
-	// Cut reports whether the model stopped because the answer reached the requested maximum length.
+	// Cut means that the model stopped because the answer reached the requested maximum length.
 	Cut bool
 }
 

@@ -23,7 +23,7 @@ type partialReply struct {
 	last    replyChunk
 }
 
-// addChunk adds a piece and reports whether the answer has reached its maximum length.
+// addChunk adds a piece of the answer, and reports whether the answer has reached its maximum length.
 func (a *partialReply) addChunk(p replyChunk) (full bool) {
 	a.text.WriteString(p.text)
 	a.refusal.WriteString(p.refusal)

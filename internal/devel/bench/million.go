@@ -97,8 +97,8 @@ func (b *benchRun) fillLog(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// waitForWriter writes an entry to the audit log. If entries arrive faster than the log can write them, it waits and
-// tries again.
+// waitForWriter records an entry in the audit log. If entries arrive faster than the log's writer can store them, it
+// waits and tries again.
 func waitForWriter(log *audit.Log, e core.AuditEvent) error {
 	for {
 		refused := log.Record(e, false)

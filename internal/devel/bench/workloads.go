@@ -317,7 +317,7 @@ func (p *codeClient) searchTools(query string) error {
 	return err
 }
 
-// answerWorkload returns the model's final answer.
+// answerWorkload makes the calls with which a model would do the task, and returns the model's final answer.
 func (p *codeClient) answerWorkload(one workloadTask) (any, error) {
 	calls := []agentCall{}
 	if one.call != nil {

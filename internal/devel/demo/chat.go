@@ -37,7 +37,8 @@ type chatChannel struct {
 	messages []*chatMessage // oldest first
 }
 
-// chatMessage represents a message. Its channel and timestamp, "seconds.micros", identify it.
+// chatMessage represents a message. No two messages have the same channel and timestamp, which has the form
+// "seconds.micros".
 type chatMessage struct {
 	User      string         `json:"user"`
 	TS        string         `json:"ts"`

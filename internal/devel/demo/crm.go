@@ -33,7 +33,7 @@ func buildCRM(b *serverBase) map[string]toolFunc {
 	}
 }
 
-// findObject returns the table of an object type.
+// findObject returns the table of an object type. The name of the type must exist.
 func (c *crmServer) findObject(name string) *dataTable {
 	return c.objects[slices.IndexFunc(c.objects, func(t *dataTable) bool { return t.name == name })]
 }

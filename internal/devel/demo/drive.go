@@ -187,7 +187,8 @@ func (d *driveServer) getDocument(in struct {
 	return structuredResult(textDocument{f.ID, f.Name, content, f.Owner, f.Modified, f.Version})
 }
 
-// getSheet returns all rows of a range at once as an array of objects. The table of orders has 10,000 rows.
+// getSheet returns all rows of a range as an array of objects, without pages. So the answer can be large: the table
+// of orders has 10,000 rows.
 func (d *driveServer) getSheet(in struct {
 	SheetID string `json:"sheetId"`
 	Range   struct {

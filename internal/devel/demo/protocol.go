@@ -139,7 +139,8 @@ func (c *serverConn) acceptLine(ctx context.Context, line []byte) {
 	}
 }
 
-// startCall runs work in its own goroutine and writes its result, unless the client has cancelled it.
+// startCall runs the function work in a goroutine of its own, and sends what work returns to the client unless the
+// client has cancelled the call.
 func (c *serverConn) startCall(ctx context.Context, id string, work func(context.Context) []byte) {
 	select {
 	case c.slots <- struct{}{}:

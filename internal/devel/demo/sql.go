@@ -79,8 +79,8 @@ func (in statementInput) decodeParams() (params []any, err error) {
 	return params, nil
 }
 
-// query returns the rows of a SELECT. It returns at most limit rows, and one more if there are more, so that the
-// caller can tell.
+// query returns the rows of a SELECT, but no more than limit+1. The row after the limit shows the caller that there
+// are more rows than limit.
 func (d *sqlDatabase) query(ctx context.Context, in statementInput, limit int) (out *dataTable, err error) {
 	err = d.run(ctx, in, false, func(ctx context.Context, params []any) error {
 		rows, err := d.conn.QueryContext(ctx, in.SQL, params...)
