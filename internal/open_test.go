@@ -56,7 +56,7 @@ func openRules(all []source) (found []string) {
 	return found
 }
 
-// exclusive reports whether an argument of a call mentions O_EXCL.
+// exclusive reports whether an argument of a call mentions O_EXCL, so that the call fails if the file already exists.
 func exclusive(call *ast.CallExpr) (yes bool) {
 	for _, a := range call.Args {
 		ast.Inspect(a, func(n ast.Node) bool {

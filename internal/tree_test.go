@@ -62,7 +62,8 @@ func (s source) imports() []imported {
 	return all
 }
 
-// members calls visit for every mention of a member of an imported package, with a name such as "os.Exit".
+// members calls the function visit for every mention of a member of an imported package, with a name such as
+// "os.Exit".
 func (s source) members(visit func(name string, n ast.Node)) {
 	packages := map[string]string{}
 	for _, i := range s.imports() {

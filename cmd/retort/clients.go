@@ -58,7 +58,7 @@ func (a clientCommands) findClientPaths(out string, project bool) (clientPaths, 
 }
 
 // userFolder returns the user's folder that an XDG environment variable names. If the variable is not an absolute
-// path, it returns the folder fallback in the home directory user.
+// path, it returns the default: the folder named by fallback in the user's home directory.
 func userFolder(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir

@@ -208,7 +208,7 @@ func TestSDKsForTypeScript(t *testing.T) {
 	}
 }
 
-// decodeOutput runs a command and decodes its standard output as JSON into the value that into points to.
+// decodeOutput runs a command and decodes its standard output as JSON into *into.
 func decodeOutput(t *testing.T, cmd *exec.Cmd, into any) {
 	t.Helper()
 	var stderr strings.Builder

@@ -51,8 +51,8 @@ func oauthServer() {
 	s.Close()
 }
 
-// obey executes a command from the file "do"; what is the name of the command. It then writes all secrets that the
-// server has issued so far to the file "given", and creates a file whose name is "done-" followed by the command.
+// obey executes the command from the file "do". It then writes all secrets that the server has issued so far to the
+// file "given", and creates a file whose name is "done-" followed by the command.
 func obey(s *oauthtest.Server, what string, stop func()) {
 	switch what {
 	case "expire":

@@ -21,7 +21,7 @@ type (
 	AuditVerdict = audit.VerifyResult
 )
 
-// VerifyOptions holds evidence from outside the audit log, such as checkpoints, that the log is verified against.
+// VerifyOptions holds evidence from outside the audit log, such as checkpoints. VerifyAudit compares the log with it.
 type VerifyOptions struct {
 	Checkpoints []string            // files with checkpoints that were stored elsewhere
 	Key         ed25519.PublicKey   // that checks their signatures; if nil, the key of this user does

@@ -27,8 +27,8 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf extracts the program from a model's answer. If there is none, missing gives the reason as text for the
-// model.
+// programOf extracts the program from a model's answer. If the answer has no program, missing tells the model why
+// not.
 func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {

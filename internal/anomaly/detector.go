@@ -68,9 +68,9 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns the usage series for a key, which contains the principal, and creates the series if there is
-// none. If there is no room, a new series replaces one of the same principal, or one of the principal that has the
-// most series.
+// seriesFor returns the usage series for a key, and creates it if there is none. The key contains the principal. If
+// there is no room, a new series replaces one of the same principal, or one of the principal that has the most
+// series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s

@@ -149,7 +149,7 @@ type hourProfile struct {
 }
 
 // addExecution counts an execution at an hour of the day. It returns true for the third execution within one hour, if
-// that hour of the day was almost always idle before.
+// the principal was almost never active around that hour of the day before.
 func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
 	around := h.daysAround(at)
 	if !h.begun || slot != h.slot {

@@ -406,7 +406,8 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	return WithRequester(ctx, Requester{Browsed: &done})
 }
 
-// NotifyBrowsed tells the function given to WithBrowser that the page at address need not be opened any more.
+// NotifyBrowsed reports that a person need not open the page at address any more. It calls the function that was
+// given to WithBrowser.
 func NotifyBrowsed(ctx context.Context, address string) {
 	if done := findRequester(ctx, hasBrowser).Browsed; done != nil && address != "" {
 		(*done)(address)

@@ -83,8 +83,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with its zero fields taken from d. If l sets Timeout but not Computing, Computing is at most
-// Timeout.
+// WithDefaults returns l with the defaults d in place of fields that are zero. If l sets Timeout but not Computing,
+// Computing is at most Timeout.
 func (l Limits) WithDefaults(d Limits) Limits {
 	l.Computing = firstNonZero(firstNonZero(l.Computing, l.Timeout), d.Computing)
 	l.Timeout = firstNonZero(l.Timeout, d.Timeout)
@@ -99,7 +99,8 @@ func (l Limits) WithDefaults(d Limits) Limits {
 	return l
 }
 
-// BoundedBy returns l with no field above that of most. Fields of l that are zero are taken from most.
+// BoundedBy returns l with each field lowered to the same field of most if it is larger. Fields of l that are zero
+// are taken from most.
 func (l Limits) BoundedBy(most Limits) Limits {
 	l = l.WithDefaults(most)
 	l.Timeout = min(l.Timeout, most.Timeout)

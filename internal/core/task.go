@@ -126,7 +126,8 @@ type SideEffects struct {
 	made []SideEffect
 }
 
-// KeyOf returns a key that identifies the arguments of a call. The arguments must be in canonical JSON form.
+// KeyOf returns a key for the arguments of a call. Equal arguments have equal keys. The arguments must be in
+// canonical JSON form.
 func KeyOf(arguments []byte) string {
 	sum := sha256.Sum256(arguments)
 	return string(sum[:])

@@ -80,7 +80,7 @@ type Toolset struct {
 }
 
 // NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If a spelling
-// matches two tools, it means the tool of which it is the exact name, or else the first of the two.
+// matches two tools, it means the tool with exactly that name, or else the first of the two.
 func NewToolset(servers []*ToolServer) *Toolset {
 	ts := &Toolset{Servers: servers, servers: map[string]*ToolServer{}, tools: map[string]*Tool{}}
 	for _, spell := range []func(*ToolServer) string{rawServer, tsServer, pyServer} {

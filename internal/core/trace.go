@@ -14,8 +14,9 @@ const (
 	maxMembers  = 32
 )
 
-// NewTrace parses the trace headers of a client. It returns the zero TraceContext if parent is invalid. If parent has
-// an unknown version, it uses only the fields that version 00 defines. It ignores an invalid state.
+// NewTrace parses the headers traceparent and tracestate of a client. It returns the zero TraceContext if parent is
+// invalid. If parent has an unknown version, it uses only the fields that version 00 defines. It ignores an invalid
+// state.
 func NewTrace(parent, state string) TraceContext {
 	if len(parent) < traceLength || len(parent) > traceLength && (parent[:2] == "00" || parent[traceLength] != '-') {
 		return TraceContext{}

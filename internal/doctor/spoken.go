@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// words lists messages that programs print before they exit, each with its cause. In the texts, $1 stands for the
-// first non-empty group of the pattern. The first entry that matches is used.
+// words lists the messages that programs print before they exit, each with its cause. In the texts about a cause, $1
+// stands for the first non-empty group of the pattern. The first entry whose pattern matches is used.
 var words = []struct {
 	id    string
 	says  string // a regular expression

@@ -198,8 +198,8 @@ func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Confi
 	return &all, restart
 }
 
-// removedPrincipals returns the sorted names of the principals for which f has rules, or which were removed before f,
-// and for which the configuration next has none.
+// removedPrincipals returns the sorted names of the principals that the configuration next has no rules for, although
+// f has rules for them or they were already removed before f.
 func (f *activeConfig) removedPrincipals(next *config.Config) (names []string) {
 	add := func(name string) {
 		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {
@@ -235,8 +235,8 @@ func compareConfigs(before, next *activeConfig) (d configDifference) {
 	return d
 }
 
-// firstExposed returns the name of the first server in next that clients see directly. It returns "" if clients see
-// none, or if they already saw one directly when the engine was opened.
+// firstExposed returns the first server that the new configuration next lets clients see directly. It returns "" if
+// there is none, or if clients already saw a server directly when the engine was opened.
 func firstExposed(started *config.Config, next *activeConfig) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {

@@ -184,9 +184,9 @@ func TestCancelWhileAsked(t *testing.T) {
 	}
 }
 
-// untilLongEnough calls attempt with longer and longer timeouts until attempt reports that the timeout was long
-// enough for its programs. How long they run depends on the machine. In attempt a person answers only after the
-// timeout, so no timeout would be long enough if the wait for the person counted.
+// untilLongEnough calls the function attempt with longer and longer timeouts until it reports that the timeout was
+// long enough for its programs, whose running time depends on the machine. During an attempt a person answers only
+// after the timeout. So no timeout would be long enough if the wait for the person counted.
 func untilLongEnough(t *testing.T, attempt func(t *testing.T, limit time.Duration) (enough bool)) {
 	t.Helper()
 	enough := false

@@ -145,8 +145,8 @@ func readLastStart(ctx context.Context, rows audit.LogStore) *startRecord {
 	return nil
 }
 
-// recordStart records that this engine has started, and how its configuration differs from that of the engine that
-// wrote the log before. before is nil if there was none.
+// recordStart records that this engine has started, and how its configuration differs from that of the previous
+// engine. before is the start record of that engine, or nil if there was none.
 func recordStart(c *configuration, log *audit.Log, before *startRecord) error {
 	now, err := newStartRecord(c, log)
 	if err != nil {

@@ -40,9 +40,9 @@ func applyRetention(ctx context.Context, st *Stores, log *audit.Log, policy audi
 	}
 }
 
-// recoverChains opens the chains of log entries that other engines left open, one after the other, and calls do for
-// each. Opening a chain records the end of its unfinished executions. All chains stay open until the last one is
-// done, so that none is opened twice.
+// recoverChains opens the chains of log entries that other engines left open, one after the other, and calls the
+// function do for each. Opening a chain records the end of its unfinished executions. All chains stay open until the
+// last one is done, so that none is opened twice.
 func (st *Stores) recoverChains(ctx context.Context, do func(*audit.Log)) {
 	const most = 64
 	var opened []func() error

@@ -63,8 +63,8 @@ const (
 
 func (c Config) loadConfig() (*config.Config, error) { return c.readConfig(nil, false) }
 
-// readConfig reads the configuration. It passes note and again to config.Load as the options of these names. again is
-// true if the configuration is reloaded.
+// readConfig reads the configuration. It passes note and again to config.Load as the options with these names. again
+// says that the configuration was read before and is now reloaded.
 func (c Config) readConfig(note config.NoteFunc, again bool) (*config.Config, error) {
 	dir := c.Dir
 	if dir == "" {

@@ -49,8 +49,9 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// Doctor waits until the named servers, or all, have answered or failed, but no longer than patience. It then reports
-// what works on this machine and what does not. machine holds the results of admin.ExamineMachine.
+// Doctor waits until the named servers, or all if none are named, have answered or failed, or until the time patience
+// is over. It then reports what works on this machine and what does not. machine holds the results of
+// admin.ExamineMachine.
 func (e *Engine) Doctor(ctx context.Context, machine []doctor.CheckResult, patience time.Duration, servers ...string) (Diagnosis, error) {
 	for _, name := range servers {
 		if err := e.checkServerName(name); err != nil {
@@ -156,7 +157,8 @@ func newSymptom(spec Server, status client.ServerStatus, info ServerInfo, waited
 	return s
 }
 
-// removeRepeats returns lines without repetitions, such as those of a server that is restarted repeatedly.
+// removeRepeats returns the output lines of a server without repetitions. They occur if the server is restarted
+// repeatedly.
 func removeRepeats(lines []string) (once []string) {
 	for _, line := range lines {
 		if !slices.Contains(once, line) {

@@ -256,7 +256,8 @@ func (e *Engine) releaseSlotWhileWaiting(t *jobs.JobTurn, execution string) (fre
 	return func() { close(stop); <-done }
 }
 
-// setResumable registers the job to be resumed under the id of its pending execution.
+// setResumable registers a job whose execution is pending, under the id of that execution, so that the job can be
+// resumed.
 func (q *jobQueue) setResumable(execution string, a *interactiveJob) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

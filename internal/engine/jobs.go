@@ -45,8 +45,8 @@ type jobQueue struct {
 // openedQueue holds a job queue once it has been opened. The zero value holds none.
 type openedQueue struct{ queue atomic.Pointer[jobs.Queue] }
 
-// newJobQueue returns the job queue of an engine without opening it. Once the queue has been opened, it can also be
-// reached through opened.
+// newJobQueue returns the job queue of an engine without opening it. Once the queue is open, the engine's other parts
+// reach it through opened.
 func newJobQueue(c *configuration, data *dataAssembly, execution *executionAssembly, opened *openedQueue) *jobQueue {
 	return &jobQueue{
 		settings: c, data: data, execution: execution, queue: opened,
@@ -323,7 +323,7 @@ func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	return e.refreshState(t), err
 }
 
-// WatchTask waits until the state of a job differs from seen, or ctx is done.
+// WatchTask waits until the state of a job is no longer the state seen, or ctx is done.
 func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {

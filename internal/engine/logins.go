@@ -180,8 +180,8 @@ func ListLogins(ctx context.Context, c Config, servers ...string) ([]LoginStatus
 	return all, nil
 }
 
-// FindRemainingLogins returns, by principal, the servers at which a principal whose last token was revoked is still
-// logged in. gone lists the revoked tokens. It contacts no server.
+// FindRemainingLogins finds principals whose last access token was revoked but who are still logged in at servers. It
+// returns these servers by principal. gone lists the revoked tokens. It contacts no server.
 func FindRemainingLogins(c Config, gone []auth.Token) (map[string][]string, error) {
 	p, err := c.openLoginServers()
 	if err != nil {
@@ -209,9 +209,9 @@ func FindRemainingLogins(c Config, gone []auth.Token) (map[string][]string, erro
 	return left, nil
 }
 
-// statusAt returns the status of a login. If no login is stored, it asks the server whether one is required. It
-// returns the status none if the server requires no login. If the server cannot be asked, it returns none with state
-// unknown and the error.
+// statusAt returns the status of a login. If no login is stored, it asks the server whether one is required. If the
+// server requires no login, it returns the status given as the argument none. If the server cannot be asked, it
+// returns the same status with the state unknown and the error.
 func (p *loginServers) statusAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
 	s, kept := client.Status(ctx)
 	if kept {

@@ -89,8 +89,8 @@ func (l maskedLister) maskListing(tools []json.RawMessage, instructions string, 
 	return tools, l.secrets.MaskString(instructions), maskError(l.secrets, err)
 }
 
-// maskStatus returns the status of a server without secrets. It masks the lines of the server's output together
-// rather than one by one, because a secret may span two lines.
+// maskStatus returns the status of a server without secrets. It masks all output lines of the server as one text,
+// because a secret may span two lines.
 func maskStatus(m *secrets.Masker, s client.ServerStatus) client.ServerStatus {
 	lines := func(all []string) []string {
 		text := strings.Join(all, "\n")

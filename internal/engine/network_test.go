@@ -54,8 +54,8 @@ network:
   certificates: %q
 `
 
-// openReaching opens an engine whose programs reach a site. runtime is the runtime that they need; more holds further
-// settings.
+// openReaching opens an engine whose programs can reach a site. The programs need the given runtime; more holds
+// further settings.
 func openReaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *site, engine.Config) {
 	t.Helper()
 	s := &site{}
@@ -157,7 +157,7 @@ func reachedAtOnce(t *testing.T, e *engine.Engine, s *site, c engine.Config, run
 	checkNetworkEntries(t, s, c, append(slices.Clone(refused), uncaught))
 }
 
-// isRefused checks that a program fails with a policy error if it requests address.
+// isRefused checks that a program fails with a policy error if it requests the given address.
 func isRefused(t *testing.T, e *engine.Engine, runtime, address string) {
 	t.Helper()
 	o := e.Execute(t.Context(), requestProgram(runtime, address))

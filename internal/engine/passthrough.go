@@ -87,8 +87,8 @@ func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	return catalog.OfferedDefinition(t, e.fitsTokenLimit)
 }
 
-// fitsTokenLimit reports whether a definition is within the token limit. A token has at least one byte, so a
-// definition that has no more bytes than the limit allows tokens fits without counting.
+// fitsTokenLimit reports whether a definition is within the token limit. A token has at least one byte. So the tokens
+// are counted only if the definition has more bytes than the limit allows tokens.
 func (e *Engine) fitsTokenLimit(definition string) bool {
 	most := e.config.Settings.Results.DefinitionTokens
 	if len(definition) <= most {
@@ -98,7 +98,8 @@ func (e *Engine) fitsTokenLimit(definition string) bool {
 	return ok
 }
 
-// WaitForExposed waits until all exposed servers have been listed or have failed, but no longer than patience.
+// WaitForExposed waits until every exposed server, which clients see directly, has listed its tools or failed, or
+// until the time patience is over.
 func (e *Engine) WaitForExposed(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -113,8 +113,8 @@ func (l *library) take(line []byte) {
 	l.write(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// answerAsking answers a call after it has sent the questions in l.during. It sends each question once
-// the one before it was answered.
+// answerAsking answers a call. Before that it sends the questions in the field during, each one after the previous
+// one was answered.
 func (l *library) answerAsking(call json.RawMessage) {
 	for _, question := range l.during {
 		var m struct{ ID json.RawMessage }

@@ -47,7 +47,7 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// everyFourth returns every fourth file, beginning with the one at index from.
+// everyFourth returns every fourth file, beginning with the one at the index from.
 func everyFourth(files []string, from int) (some []string) {
 	for i := from; i < len(files); i += 4 {
 		some = append(some, files[i])

@@ -59,7 +59,7 @@ func (e *Engine) Warnings() []string { return e.config.Warnings }
 // takes effect at the next start. It returns "" if everything is in force.
 func (e *Engine) Outstanding() string { return e.background.reloader.outstanding() }
 
-// WaitForServers waits until the named servers, or all, have answered or failed once.
+// WaitForServers waits until the named servers, or all if none are named, have answered or failed once.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
 	e.tools.live.WaitForListing(ctx, servers...)
 }

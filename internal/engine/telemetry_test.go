@@ -148,8 +148,8 @@ const (
 	traceProgram = `const n = await old.getNote({}); const c = await crm.describeObject({objectType: 'Account'}); return 1`
 )
 
-// asksToTrace returns the messages of a client, in the old or the new protocol version, that runs a program and
-// passes the trace parent.
+// asksToTrace returns the messages of a client that runs a program and passes the id of the trace that the program
+// belongs to. The client uses the old or the new protocol version.
 func asksToTrace(modern bool, parent string) []string {
 	code, _ := json.Marshal(traceProgram)
 	call := func(meta string) string {
@@ -295,8 +295,8 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 	}
 }
 
-// notTaken executes programs in an engine whose collector is at url, and closes the engine. The channel asked is
-// closed when the collector has received a request; it is nil if the collector can't be reached.
+// notTaken executes programs in an engine that sends telemetry to a collector at url, and closes the engine. The
+// channel asked is closed when the collector has received a request; it is nil if the collector can't be reached.
 func notTaken(t *testing.T, url string, asked <-chan struct{}) {
 	t.Helper()
 	e := openWith(t, "telemetry: {traces: '"+url+"', metrics: '"+url+"'}", "crm")

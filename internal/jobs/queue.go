@@ -417,7 +417,8 @@ func (q *Queue) WaitEnd(ctx context.Context, principal, id string) (core.JobStat
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// WaitChange waits until the state of a job differs from seen, or ctx ends. It returns the state of the job at that time.
+// WaitChange waits until the state of a job is no longer the state seen, or ctx ends. It returns the state of the job
+// at that time.
 func (q *Queue) WaitChange(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())

@@ -3,9 +3,9 @@ package jobs
 import "cmp"
 
 // turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running
-// jobs, and among equals to the one that was served longest ago. So many jobs of one principal delay another by at
-// most one job. Priorities only order the jobs of the same principal. A principal on the network never gets all
-// slots.
+// jobs; among principals with equally many, it goes to the one that was served longest ago. So many jobs of one
+// principal delay another by at most one job. Priorities only order the jobs of the same principal. A principal on
+// the network never gets all slots.
 type turnScheduler struct {
 	slots   int
 	running map[string]int // of each principal

@@ -45,7 +45,8 @@ func builtinFuncs() map[string]templateFunc {
 	}
 }
 
-// firstOf returns the first argument that is truthy (or falsy, according to wanted), or else the last argument.
+// firstOf returns the first argument that counts as true (see isTruthy) or, if wanted is false, the first that counts
+// as false. If there is none, it returns the last argument.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
 		if isTruthy(a) == wanted {

@@ -148,7 +148,7 @@ func refusedTunnel(proxy string) error {
 	return nil
 }
 
-// requestPage makes a request. If alone is set, it uses a new connection.
+// requestPage makes a request. If alone is true, it uses a new connection.
 func requestPage(c *http.Client, alone bool) error {
 	if alone {
 		c.CloseIdleConnections()

@@ -43,7 +43,7 @@ func procFieldMB(pid int, file, name string) (float64, error) {
 	return 0, fmt.Errorf("/proc/%d/%s has no %s", pid, file, name)
 }
 
-// childPIDs returns the ids of the processes that pid has started.
+// childPIDs returns the ids of the child processes of a process.
 func childPIDs(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var pids []int
@@ -61,7 +61,7 @@ func childPIDs(pid int) []int {
 	return pids
 }
 
-// descendantPIDs returns the ids of all descendants of pid.
+// descendantPIDs returns the ids of all descendants of a process: its children, their children, and so on.
 func descendantPIDs(pid int) []int {
 	var all []int
 	for _, child := range childPIDs(pid) {

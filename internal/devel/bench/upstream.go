@@ -35,7 +35,7 @@ func (u fakeUpstream) connectSDK(ctx context.Context) (*mcp.ClientSession, error
 	return client.Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 }
 
-// serveRequests answers until in ends or out fails.
+// serveRequests answers the requests that it reads from in, until in ends or writing to out fails.
 func (u fakeUpstream) serveRequests(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)

@@ -25,7 +25,7 @@ func (w Workload) ListVerdicts() []string {
 	return verdicts
 }
 
-// cheapestWay returns whichever of the ways has the smallest context.
+// cheapestWay returns the costs of one of the given ways: the one whose largest context is smallest.
 func (w Workload) cheapestWay(ways ...string) WorkloadCost {
 	var best WorkloadCost
 	for _, c := range w.Costs {

@@ -106,7 +106,7 @@ func (s *DemoServer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return s.dial(ctx, func() {})
 }
 
-// dial opens a connection and calls ended after the connection has ended.
+// dial opens a connection to the server. After the connection has ended, it calls the function ended.
 func (s *DemoServer) dial(ctx context.Context, ended func()) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ func (s *issueServer) findPull(owner, name string, number int) (*issueRepo, *rep
 	return r, x, err
 }
 
-// pageOf returns one page of list. Pages are numbered from 1, as in GitHub's API.
+// pageOf returns one page of a list. Pages are numbered from 1, as in GitHub's API.
 func pageOf[T any](list []T, page, size int) []T {
 	size = orDefault(size, 30)
 	return pageByOffset(list, (orDefault(page, 1)-1)*size, size)

@@ -56,7 +56,8 @@ type statementInput struct {
 	MaxRows int               `json:"max_rows"`
 }
 
-// decodeParams returns the params for SQLite. Integers keep their digits.
+// decodeParams returns the parameters of a statement in the form that SQLite takes. Integers keep all of their
+// digits.
 func (in statementInput) decodeParams() (params []any, err error) {
 	size := 0
 	for _, raw := range in.Params {

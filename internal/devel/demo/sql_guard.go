@@ -108,8 +108,8 @@ func checkFunction(name string) error {
 	return fmt.Errorf("function %s does not exist; there are %s", strings.ToLower(name), strings.Join(allowedFunctions, ", "))
 }
 
-// checkStatement returns an error unless text is a single statement with as many placeholders as there are params.
-// SQLite itself would also run a second statement.
+// checkStatement returns an error unless text is a single statement with one placeholder for each parameter. SQLite
+// itself would also run a second statement.
 func checkStatement(text string, params int) error {
 	if strings.Contains(text, "\x00") {
 		return errors.New("syntax error: a NUL character")

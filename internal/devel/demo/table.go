@@ -109,8 +109,8 @@ func (c tableColumn) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// encodeRows encodes rows as a JSON array of objects with the columns in order. If only is given, the objects have
-// only the first column and the columns named in it.
+// encodeRows encodes rows as a JSON array of objects with the columns in order. If the argument only names columns,
+// the objects have just these and the first column.
 func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -329,8 +329,8 @@ func pageByToken[T any](items []T, scope, token string, size int) (page []T, nex
 	return page, next, nil
 }
 
-// pageByOffset returns at most limit items from offset on. If offset is beyond the last item, the list is empty but
-// not nil.
+// pageByOffset returns the items from index offset on, at most limit of them. If offset is beyond the last item, the
+// list is empty but not nil.
 func pageByOffset[T any](items []T, offset, limit int) []T {
 	if items == nil {
 		items = []T{}

@@ -13,8 +13,8 @@ const Patience = 5 * time.Minute
 // pollInterval sets the interval at which Poll calls done. The first few intervals are shorter.
 const pollInterval = 10 * time.Millisecond
 
-// WaitUntil waits until done returns true. After Patience it fails and ends the test with a message that contains
-// what, the description of the condition. Only the test's own goroutine may call it.
+// WaitUntil waits until the function done returns true. After Patience it fails and ends the test; the message
+// contains what, a description of the condition. Only the test's own goroutine may call it.
 func WaitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Poll(done) {
@@ -35,8 +35,8 @@ func Poll(done func() bool) bool {
 	return true
 }
 
-// Receive returns the next value of c, or the zero value if c is closed. After Patience it fails and ends the test
-// with a message that contains what, the description of the value.
+// Receive returns the next value of the channel c, or the zero value if c is closed. After Patience it fails and ends
+// the test; the message contains what, a description of the value.
 func Receive[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	late := time.NewTimer(Patience)
