@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "write docs/SOURCE-DOCUMENTS.md from the
 
 const documentsPage = "docs/SOURCE-DOCUMENTS.md"
 
-// documents lists the source documents, which are the texts that Retort's design began with, in the order of their
-// numbers.
+// documents lists the source documents in the order of their numbers. These are the texts with which the design of
+// Retort began.
 var documents = []struct{ number, title, about string }{
 	{"000", "Phase 4: MCP Code Execution Engine", "An engine in five phases, its components, what it blocks and what it saves."},
 	{"001", "MCP Code Execution Integration", "Programs against generated wrappers, and the sandboxes, policies, approvals and audit log around them."},

@@ -48,7 +48,8 @@ func faceRules(all []source) (found []string) {
 	return found
 }
 
-// hiddenTypes returns the places where exported declarations of a file mention internal or unexported types.
+// hiddenTypes returns the places where exported declarations of a file mention types that users cannot name: internal
+// or unexported ones.
 func hiddenTypes(s source, unexported map[string]bool) (found []string) {
 	internal := map[string]string{}
 	for _, i := range s.imports() {

@@ -31,8 +31,8 @@ var rawAllowed = []struct{ path, call, why string }{
 	{"cmd/retort/man.go", "os.WriteFile", "manual pages, which are generated"},
 }
 
-// elsewhere lists folders in which the functions in rawCalls are allowed, because their programs write no files of
-// lasting value.
+// elsewhere lists folders in which code may call the functions in rawCalls, because the programs there write no files
+// of lasting value.
 var elsewhere = []string{"internal/devel/...", "internal/sandbox/sandboxtest", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "cmd/package", "scripts/..."}
 
 // rawRules returns the places where a file is replaced or locked without package seal. A rename without a sync can

@@ -256,7 +256,8 @@ func consolePattern(output string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + strings.ReplaceAll(p, "…", `.*`) + `\n*$`)
 }
 
-// TestConsolePattern checks that the pattern for a console block matches fitting output and rejects other output.
+// TestConsolePattern checks how console blocks of documentation pages are compared: the pattern made from a block
+// must match fitting output and reject other output.
 func TestConsolePattern(t *testing.T) {
 	command, output := splitConsole("retort run -e '\n  return 1'\n1\nok · … ms\n…\nend\n")
 	if command != "retort run -e '\n  return 1'" {

@@ -73,8 +73,8 @@ func ask() {
 	}
 }
 
-// tells maps the name of a placeholder in requests to the pattern that finds its value in an earlier answer. The
-// program ask uses it.
+// tells maps the name of a placeholder in a request to the pattern that finds its value in an earlier answer. The
+// script program "ask" fills in these placeholders.
 var tells = map[string]*regexp.Regexp{
 	"state":    regexp.MustCompile(`"requestState":"([^"]+)"`),
 	"question": regexp.MustCompile(`"inputRequests":\{"([^"]+)"`),

@@ -32,7 +32,7 @@ func openAudit(ctx context.Context, c engine.Config) (*engine.AuditReader, error
 	return s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 }
 
-// asError returns err as a *core.Error; a nil err stays nil.
+// asError returns err as a *core.Error, or nil if err is nil.
 func asError(err error) error {
 	if err == nil {
 		return nil

@@ -139,8 +139,8 @@ func (w *taskRun) templateData() templates.TaskData {
 	return d
 }
 
-// pastEffects returns the newest calls with effects that the task's earlier programs have made, for a prompt. If
-// there are more than maxPastCalls, the last element gives the number of the others.
+// pastEffects returns the newest calls with effects that earlier programs of the task have made, for a prompt. If
+// there are more than maxPastCalls of them, a last element says how many older calls it leaves out.
 func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.ListEffects()
@@ -153,7 +153,7 @@ func (w *taskRun) pastEffects() []templates.EffectOne {
 	return list
 }
 
-// maxPastCalls bounds the earlier calls that a prompt lists.
+// maxPastCalls bounds the number of calls of earlier programs that a prompt lists.
 const maxPastCalls = 100
 
 // contextOutcome returns the Outcome of a task when no model is configured. It has everything that the caller needs

@@ -67,8 +67,8 @@ type AnomalyFinding struct {
 	sure  bool // it is told at once, without anything to compare with
 }
 
-// FindingEvidence has the numbers behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
-// hour.
+// FindingEvidence has the numbers that a finding is based on. Their unit depends on the kind of the finding: calls,
+// bytes, seconds, a share or an hour.
 type FindingEvidence struct {
 	Now        float64  `json:"now"`
 	Median     float64  `json:"median"`

@@ -22,7 +22,7 @@ type AnomalyWatcher struct {
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// activeHold describes why calls of a principal need approval, and until when.
+// activeHold says why the calls of a principal need a person's approval, and until when.
 type activeHold struct {
 	kind  Kind
 	words string
@@ -172,15 +172,15 @@ func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {
 	}
 }
 
-// holdPrincipal makes the calls of a principal require approval for a while. The number of such principals is
-// bounded.
+// holdPrincipal makes the calls of a principal require a person's approval for a while. The number of principals to
+// which this applies is bounded.
 func (w *AnomalyWatcher) holdPrincipal(f AnomalyFinding) {
 	w.removeExpired(f.At)
 	all := slices.DeleteFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind })
 	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
-// removeExpired removes expired actions if there are many.
+// removeExpired removes the actions on principals and executions that have expired, if there are many of them.
 func (w *AnomalyWatcher) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return

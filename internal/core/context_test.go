@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lent is a context that takes its values from another context, which a test can exchange.
+// lent is a context that takes its values from another context. A test can exchange that other context.
 type lent struct {
 	context.Context
 	from *context.Context

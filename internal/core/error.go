@@ -95,7 +95,7 @@ func isMisplaced(err error) bool {
 	return false
 }
 
-// moveAway is the hint for errors caused by a wrong kind of file at a path.
+// moveAway is the hint to move a file away, for errors caused by a wrong kind of file at a path.
 const moveAway = "Retort did not create the file or folder in this place: the person who runs Retort should move it away; then try again"
 
 // LacksFiles reports whether err was caused by too many open files in the process or on the machine. Only an error of
@@ -118,7 +118,7 @@ func LacksFiles(err error) bool {
 
 const tooManyFiles = "too many open files"
 
-// moreFiles is the hint for errors caused by too many open files.
+// moreFiles is the hint to allow more open files, for errors caused by too many open files.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or do less at once"
 
 // WithHint returns a copy of e with a hint. If e was caused by too many open files, the copy gets the hint about open

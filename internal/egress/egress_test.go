@@ -421,7 +421,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTold checks that errors and noted attempts of refused requests contain neither paths nor credentials.
+// TestTold checks what is told about refused requests: the errors and the noted attempts contain neither paths nor
+// credentials.
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {

@@ -59,7 +59,7 @@ func addrs(t *testing.T, list []string) (found []netip.Addr) {
 	return found
 }
 
-// typed reports whether an error has the kind policy and a message.
+// typed reports whether an error is a *core.Error of the kind policy with a message.
 func typed(e *core.Error) bool { return e != nil && e.Kind == core.KindPolicy && e.Message != "" }
 
 func TestHostile(t *testing.T) {
@@ -276,7 +276,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestGone checks that an allowed request that fails has an error whose kind is not policy.
+// TestGone checks that if an allowed request fails, such as because the server is gone, the kind of the error is not
+// policy.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {

@@ -55,7 +55,7 @@ type proxyConn struct {
 	origin Target // of requests that do not name one, inside of a tunnel for http
 }
 
-// serveRequest answers one request, and reports whether another may follow.
+// serveRequest answers one request, and reports whether another request may follow on the same connection.
 func (p *proxyConn) serveRequest() bool {
 	_ = p.conn.SetReadDeadline(time.Now().Add(idleTimeout))
 	raw, err := peekHead(p.in, func() { _ = p.conn.SetReadDeadline(time.Now().Add(headTimeout)) })
@@ -220,7 +220,8 @@ func (h *requestHead) sameHost(t Target) bool {
 	return refused == nil && name == t.Host && port == t.Port
 }
 
-// forwardRequest makes a request with an absolute URL, and reports whether another may follow.
+// forwardRequest makes a request with an absolute URL, and reports whether another request may follow on the same
+// connection.
 func (p *proxyConn) forwardRequest(h requestHead) bool {
 	t, req, refused := p.buildRequest(h)
 	if refused != nil {

@@ -25,7 +25,8 @@ func newRateLimiter(most int, per time.Duration) *rateLimiter {
 	return &rateLimiter{rate: throttle.Rate{Most: most, Per: per}, by: map[string]throttle.Bucket{}}
 }
 
-// takeToken counts one event, or returns how long to wait until one is allowed.
+// takeToken counts one event of a key. If the limit of the key is reached, it counts nothing and returns how long to
+// wait until an event is allowed.
 func (r *rateLimiter) takeToken(key string, now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -99,7 +99,7 @@ func (t targetSet) matchesHost(host string) bool {
 	return slices.ContainsFunc(t.domains, func(p string) bool { return matchesPattern(p, host) })
 }
 
-// rangeOf returns the denied range that contains an address. It returns false if none does.
+// rangeOf returns the denied address range that contains an address. It returns false if none does.
 func (t targetSet) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	a = plainAddr(a)
 	for _, r := range t.ranges {

@@ -20,9 +20,8 @@ type activeConfig struct {
 	logins  map[string]*serverLogins // by server; only of servers that may want a login
 	removed []string                 // principals that earlier settings had rules for, sorted
 	levels  levelRules               // the newest permission_levels, if the engine was opened with others; else nil
-	// restricting is a configuration whose files may have been changed by a call that was running when they changed.
-	// To be safe, only what it forbids applies, in addition to the rules of config. It is nil if there is no such
-	// configuration.
+	// restricting is a configuration from files that a running call may have changed. To be safe, only what this
+	// configuration forbids applies, in addition to the rules of config. It is nil if there is no such configuration.
 	restricting *config.Config
 	// restrictingText encodes the configuration in restricting. It is the result of effectText for that
 	// configuration.

@@ -108,7 +108,7 @@ func (f taskFinder) Search(ctx context.Context, q core.ToolQuery) (core.FoundToo
 	return f.engine.Search(ctx, q)
 }
 
-// maxServerWait limits the time that a task waits for the first answers of servers that have just been started.
+// maxServerWait limits the time that a task waits until servers that have just been started list their tools.
 const maxServerWait = 30 * time.Second
 
 func (f taskFinder) Settled(ctx context.Context, tell func(string)) {

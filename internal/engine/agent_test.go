@@ -18,8 +18,8 @@ import (
 	"retort/internal/engine"
 )
 
-// office holds an engine with a scripted model, and the demo servers behind it. The effects that the servers recorded
-// decide whether a test passes.
+// office holds an engine with a scripted model, and the demo servers behind it. Tests pass or fail by the effects
+// that these servers have recorded.
 type office struct {
 	*engine.Engine
 	model   *modeltest.FakeServer

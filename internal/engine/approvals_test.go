@@ -19,7 +19,7 @@ import (
 	"retort/internal/engine"
 )
 
-// openJudged opens an engine with one demo server. The effects that the server recorded decide whether a test passes.
+// openJudged opens an engine with one demo server. Tests pass or fail by the effects that this server has recorded.
 func openJudged(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())

@@ -30,7 +30,7 @@ type authenticator struct {
 	guard  *auth.Guard
 	tokens *auth.TokenStore // nil if the configuration has no place for tokens
 	oauth  bool             // the settings name an authorization server
-	// refusedError returns the reason why every call of a principal is refused, or nil.
+	// refusedError returns the reason why the engine refuses all calls of a principal, or nil if it does not.
 	refusedError func(principal string) *core.Error
 }
 

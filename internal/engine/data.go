@@ -39,7 +39,7 @@ func newDataAssembly(ctx context.Context, c *configuration, totals *totalsCache)
 	return &dataAssembly{opened, trail.log, trail.monitor, totals, redactor, limits, workspaces, states}, nil
 }
 
-// recorder returns the audit log as an interface, which is nil if nothing is recorded.
+// recorder returns the audit log as an interface. Without an audit log, the interface itself is nil.
 func (d *dataAssembly) recorder() core.EventRecorder {
 	if d.audit == nil {
 		return nil
@@ -47,7 +47,7 @@ func (d *dataAssembly) recorder() core.EventRecorder {
 	return d.audit
 }
 
-// anomalyWatch returns the anomaly monitor as an interface, which is nil without an audit log.
+// anomalyWatch returns the anomaly monitor as an interface. Without an audit log, the interface itself is nil.
 func (d *dataAssembly) anomalyWatch() pipeline.AnomalyWatch {
 	if d.monitor == nil {
 		return nil

@@ -41,8 +41,8 @@ func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return p.dial(ctx)
 }
 
-// openTrusted returns the second of two engines with the same data directory. The first one trusted the definition of
-// the server's tool. That definition has changed before the second one is opened.
+// openTrusted opens two engines one after the other with the same data directory, and returns the second. The first
+// one trusted the definition of the server's tool. The definition has changed before the second one is opened.
 func openTrusted(t *testing.T, settings string) (*engine.Engine, *chameleon) {
 	t.Helper()
 	server := &chameleon{description: "Looks around."}

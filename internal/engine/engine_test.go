@@ -46,7 +46,7 @@ func openWith(tb testing.TB, settings string, servers ...string) *engine.Engine 
 }
 
 // TestEffectsHappenOnce checks that a call with effects reaches the server exactly as often as the program makes it.
-// The effects that the server recorded decide.
+// It counts the effects that the server has recorded.
 func TestEffectsHappenOnce(t *testing.T) {
 	server, err := demo.Open("crm")
 	if err != nil {

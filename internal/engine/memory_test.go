@@ -38,7 +38,7 @@ const (
 	hostileCalls = 64 // at the same time
 )
 
-// flooding describes how many results of which size the hostile servers return.
+// flooding says how many results the hostile servers return, and how large the results are.
 type flooding struct {
 	Home, Group, URL string
 	MB, Rounds       int
@@ -122,7 +122,8 @@ func startFlooded(t *testing.T, f flooding) (c *exec.Cmd, in io.Closer, out io.R
 	return c, stdin, stdout
 }
 
-// memoryGroup creates a control group with a memory limit. It skips the test if that is not allowed.
+// memoryGroup creates a control group with a memory limit, in bytes, and returns its folder. It skips the test if
+// that is not allowed.
 func memoryGroup(t *testing.T, limit int64) (dir string) {
 	t.Helper()
 	groups, _ := os.ReadFile("/proc/self/cgroup")
@@ -171,8 +172,8 @@ func overHTTP(mb int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { answerOverHTTP(w, r, made) }
 }
 
-// answerOverHTTP answers one HTTP request to a hostile server. made has the results of the tool get, which were
-// generated before.
+// answerOverHTTP answers one HTTP request to a hostile server. The results of the tool get were generated in advance
+// and are in made.
 func answerOverHTTP(w http.ResponseWriter, r *http.Request, made map[string][]byte) {
 	var m struct {
 		ID     json.RawMessage

@@ -23,14 +23,14 @@ type serverEvents struct {
 	next      int
 }
 
-// eventListener receives notifications for one principal.
+// eventListener receives the notifications of servers on behalf of one principal.
 type eventListener struct {
 	principal string
 	receive   func(server, method string, params json.RawMessage)
 }
 
-// notify passes a notification of a server instance on to its listeners. If the instance belongs to a principal, only
-// that principal's listeners receive it.
+// notify passes a notification of a server instance on to the listeners. If the instance belongs to one principal,
+// only the listeners of that principal receive it.
 func (s *serverEvents) notify(server string, owner core.Caller, method string, params json.RawMessage) {
 	s.mu.Lock()
 	var all []eventListener
@@ -78,8 +78,9 @@ func (e *Engine) ExposedServers() (names []string) {
 	return names
 }
 
-// Offer returns the definition of an exposed server's tool as a client sees it: as received, but without suspicious
-// content. It returns nil for the tools that Retort adds to a server, and if nothing may be shown.
+// Offer returns the definition of a tool that clients see directly: as the server sent it, but without suspicious
+// content. It returns nil for the tools that Retort itself adds to a server, and if nothing of the definition may be
+// shown.
 func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	if client.ForResources(t.Raw) {
 		return nil

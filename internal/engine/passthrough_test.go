@@ -191,7 +191,7 @@ func TestPolicyOfResources(t *testing.T) {
 	}
 }
 
-// line is a client's conversation with the engine over lines of JSON.
+// line is a connection of a test's client to the engine, over which they exchange lines of JSON.
 type line struct {
 	t   *testing.T
 	in  io.Writer

@@ -37,7 +37,7 @@ func newPeopleAssembly(c *configuration, data *dataAssembly, tools *toolAssembly
 	return &peopleAssembly{opened, approvals, collectors, logins}, nil
 }
 
-// tracer returns the telemetry as an interface, which is nil without a collector.
+// tracer returns the telemetry as an interface. If no collector is configured, the interface itself is nil.
 func (p *peopleAssembly) tracer() core.Tracer {
 	if p.telemetry == nil {
 		return nil

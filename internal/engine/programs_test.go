@@ -119,7 +119,8 @@ func programsLike(t *testing.T, pattern string) []string {
 	return programs
 }
 
-// runFiles runs programs on a runtime. settings selects the sandbox, and sandbox is its name.
+// runFiles runs programs on a runtime. settings is the text of a retort.yaml that selects the sandbox; sandbox is the
+// sandbox's name.
 func runFiles(t *testing.T, runtime string, files []string, sandbox, settings string) {
 	e := openWith(t, "piiTokenization: false\n"+settings, demo.ServerNames()...) // the expected results have real values instead of tokens
 	e.WaitForServers(t.Context())
@@ -236,10 +237,10 @@ func runProgram(t *testing.T, e *engine.Engine, runtime, sandbox, file string) {
 	}
 }
 
-// executionID matches the part of a file's name that differs from run to run.
+// executionID matches the path of a result file up to the execution's id, which differs from run to run.
 var executionID = regexp.MustCompile(`results/[a-z0-9]+`)
 
-// tellOutcome formats an Outcome for people to review.
+// tellOutcome formats an Outcome as text, which people review and the tests compare.
 func tellOutcome(o core.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", o.Status)

@@ -89,9 +89,9 @@ func (r *configReloader) pollOnce() (changed bool) {
 	return changed
 }
 
-// isSuspect reports whether a call that may have side effects was running since the files were last unchanged. Such a
-// call may have changed the files, and a program must not be able to extend its own rights through a server that
-// writes files.
+// isSuspect reports whether a call that may have side effects was running at some time since the configuration files
+// were last seen unchanged. Such a call may have changed the files, and a program must not be able to extend its own
+// rights through a server that writes files.
 func (r *configReloader) isSuspect() bool {
 	began, _ := r.relay.CountEffects()
 	return r.before.began != r.before.ended || began != r.before.began

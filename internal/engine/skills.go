@@ -52,8 +52,8 @@ func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
 	return plainError(e.pipeline.ListSkills(query, tags, sessionName("")))
 }
 
-// plainError returns err as an error. A nil *Error becomes a nil error, which it would not if it were converted
-// implicitly.
+// plainError converts err to the type error. It returns nil for a nil *Error: an implicit conversion would make an
+// error that is not nil.
 func plainError[T any](v T, err *Error) (T, error) {
 	if err != nil {
 		return v, err

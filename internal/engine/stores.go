@@ -277,7 +277,7 @@ func (st *Stores) OpenQueue(data home.Dir, record func(core.AuditEvent, bool) *c
 	return jobs.Open(o)
 }
 
-// asError returns err as a *core.Error; a nil err stays nil.
+// asError returns err as a *core.Error, or nil if err is nil.
 func asError(err error) error {
 	if err == nil {
 		return nil

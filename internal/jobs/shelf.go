@@ -168,7 +168,7 @@ func (s *fileStore) markBegun(id string) error {
 	return nil
 }
 
-// removeMark removes the mark of a job that was marked as begun but could not start.
+// removeMark removes the mark that a job has begun, for a job that was marked but could not start.
 func (s *fileStore) removeMark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
 func (s *fileStore) hasBegun(id string) bool {
@@ -176,7 +176,7 @@ func (s *fileStore) hasBegun(id string) bool {
 	return err == nil // only begin must succeed
 }
 
-// removeOldMarks removes the marks of jobs that are so old that they cannot begin any more.
+// removeOldMarks removes the marks of jobs that had begun so long ago that these jobs cannot be started again.
 func (s *fileStore) removeOldMarks(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {

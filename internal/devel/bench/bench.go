@@ -24,7 +24,7 @@ type ResultRow struct {
 	Target float64 `json:"target,omitempty"` // the project's target, or 0
 }
 
-// IsMet reports whether the median meets the target.
+// IsMet reports whether the median of the row meets the row's target. A row without a target always does.
 func (r ResultRow) IsMet() bool { return r.Target == 0 || r.Median <= r.Target }
 
 // Options configures a run of measurements.
@@ -38,7 +38,7 @@ type Options struct {
 	Connected *engine.Config
 }
 
-// benchStep holds the function that measures one part.
+// benchStep represents one part of the benchmark, with the function that measures it.
 type benchStep struct {
 	part    string
 	measure func(*benchRun, context.Context) error

@@ -8,8 +8,8 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// inputFormats returns checkers for the formats in the input schemas. idn-email has none, because the tools
-// themselves decide which addresses are valid.
+// inputFormats returns the functions that check the formats in input schemas, such as date. There is none for
+// idn-email, because the tools themselves decide which addresses are valid.
 func inputFormats() jsonschema.FormatCheckers {
 	return jsonschema.FormatCheckers{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
 }

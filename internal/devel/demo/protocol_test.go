@@ -151,8 +151,8 @@ func TestDefinitionsLeaveAsTheyAre(t *testing.T) {
 	}
 }
 
-// rendezvous returns a server with one tool. A call of the tool ends only when the given number of calls run at the
-// same time.
+// rendezvous returns a server with one tool. A call of the tool ends only after the given number of calls are running
+// at the same time.
 func rendezvous(calls int) *DemoServer {
 	s, _ := Open("drive")
 	var together sync.WaitGroup

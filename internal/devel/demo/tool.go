@@ -131,7 +131,7 @@ func (b *serverBase) effectsOn(target string) []RecordedEffect {
 	return list
 }
 
-// provokedError returns an error if id is an identifier that causes one on purpose, otherwise nil.
+// provokedError returns an error if id is one of the identifiers that cause errors on purpose, otherwise nil.
 func (b *serverBase) provokedError(id string) error {
 	switch id {
 	case "forbidden":

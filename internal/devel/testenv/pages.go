@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// MarkdownPages returns the Markdown files below folders of the module, as slash-separated paths below root, the
-// module's folder. It leaves out the folders named in without, and installed packages.
+// MarkdownPages returns the Markdown files in the given folders of the module, as slash-separated paths below root,
+// the module's own folder. It leaves out installed packages and all folders named in without.
 func MarkdownPages(t testing.TB, root string, folders []string, without ...string) (pages []string) {
 	t.Helper()
 	for _, folder := range folders {

@@ -15,7 +15,7 @@ func WaitForUsers(t testing.TB, dir string) {
 	WaitUntil(t, "no process uses "+dir, func() bool { return len(openLinks(dir)) == 0 })
 }
 
-// openLinks returns the links in /proc that show that other processes use dir.
+// openLinks returns the links in /proc that show that other processes use the folder dir.
 func openLinks(dir string) (links []string) {
 	own := "/proc/" + filepath.Base(readLink("/proc/self")) + "/"
 	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {
