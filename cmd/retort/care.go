@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// careFlags holds the flags of retort run for more care: they restrict one program beyond the settings.
+// careFlags holds the flags of retort run that restrict one program beyond the settings.
 type careFlags struct {
 	approval               bool
 	memory, network, files string

@@ -157,8 +157,8 @@ func namedCommands(page string) (all [][]string) {
 	return all
 }
 
-// commandProblem returns text that names the first command or flag in words that does not exist. It returns "" if all
-// exist.
+// commandProblem returns text that names the first command or flag of a command line that does not exist. It returns
+// "" if all exist.
 func commandProblem(words []string) string {
 	c, value := documentedRoot(), false
 	for _, word := range words {

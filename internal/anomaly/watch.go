@@ -180,7 +180,7 @@ func (w *AnomalyWatcher) holdPrincipal(f AnomalyFinding) {
 	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
-// removeExpired removes the actions on principals and executions that have expired, if there are many of them.
+// removeExpired removes the principals whose calls no longer need approval from the map held, if the map is large.
 func (w *AnomalyWatcher) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return

@@ -12,7 +12,8 @@ type HeldMemory interface {
 	Free()
 }
 
-// YieldingMemory represents the memory for transforming an answer. Transformations of several answers take turns.
+// YieldingMemory represents the memory for transforming an answer. If several answers are transformed at the same
+// time, their transformations take turns.
 type YieldingMemory interface {
 	HeldMemory
 	// Yield lets waiting transformations run first. It returns the error of ctx if ctx ends.
@@ -186,7 +187,7 @@ func (c *MemoryClaim) Yield(ctx context.Context) error {
 	return work.Yield(ctx)
 }
 
-// AddHolder adds an owner, so that Free must be called one more time.
+// AddHolder adds an owner of the memory. Free must be called once for each owner before it releases the memory.
 func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	if c != nil {
 		c.mu.Lock()
@@ -210,7 +211,8 @@ func (c *MemoryClaim) Free() {
 	}
 }
 
-// freeAll releases the memory of this claim and of the claims of its calls, however many owners it has.
+// freeAll releases the memory of this MemoryClaim and of those that were made for its calls, however many owners it
+// has.
 func (c *MemoryClaim) freeAll() {
 	c.mu.Lock()
 	work, value, calls := c.work, c.value, c.calls

@@ -16,7 +16,7 @@ type Impact struct {
 	Reversible       bool     `json:"reversible"` // nothing is lost, sent, paid, published or run
 }
 
-// Add combines the impact with o, so that it covers both.
+// Add extends the impact m so that it also covers the impact o.
 func (m *Impact) Add(o Impact) {
 	for _, part := range []struct {
 		to   *[]string

@@ -90,7 +90,8 @@ func (w *legibleWriter) writeLine(line string) {
 	}
 }
 
-// isLegible reports whether a character is visible and is not a duplicate of another character that looks the same.
+// isLegible reports whether a character is visible, is no mark on a letter, and does not duplicate another character
+// that looks the same.
 func isLegible(r rune) bool {
 	switch {
 	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, IsInvisible(r):

@@ -41,7 +41,8 @@ func explainConfiguration(s FailureSymptom) *FailureCause {
 	return nil
 }
 
-// variableName returns the environment variable name for an input such as api-key.
+// variableName returns the name of the environment variable for an input of a server's configuration, such as API_KEY
+// for api-key.
 func variableName(input string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(input, "_"))
 }

@@ -148,7 +148,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// tricks returns raw requests with which a program could try to deceive its proxy, by description.
+// tricks returns raw requests with which a program could try to deceive its proxy. The keys of the map describe the
+// requests.
 func tricks(t *testing.T) map[string]string {
 	connect := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n"
 	return map[string]string{
@@ -276,8 +277,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestGone checks that if an allowed request fails, such as because the server is gone, the kind of the error is not
-// policy.
+// TestGone checks that the error of an allowed request that fails explains the failure, such as a missing server or a
+// wrong certificate, and is not an error of the policy.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {

@@ -42,8 +42,8 @@ func TestCloseOnError(t *testing.T) {
 	}
 }
 
-// TestHandoff checks that values sent before there is a receiver reach it in order, and that later ones reach it at
-// once.
+// TestHandoff checks that a handoff keeps the values that are sent before there is a receiver and then passes them on
+// in order. Values that are sent later must reach the receiver at once.
 func TestHandoff(t *testing.T) {
 	var h handoff[int]
 	h.send(1)

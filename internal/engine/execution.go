@@ -91,7 +91,7 @@ func newAnswerCache(c *configuration) *relay.AnswerCache {
 	return relay.NewCache(workspace.NewAnswers(c.DataDir().Cache(), s.TTL, s.Size), listed)
 }
 
-// shapeLearner passes results of tools to the catalog, which infers result types from them.
+// shapeLearner passes results of tools to the catalog, which learns from them what types a tool's results have.
 type shapeLearner struct{ catalog *catalog.Catalog }
 
 func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
@@ -122,7 +122,8 @@ func openSkills(c *configuration, rendered *templates.TemplateSet) *skills.Skill
 	return skills.New(rendered, skills.SkillPlace{Origin: skills.Project, Dir: project}, skills.SkillPlace{Origin: skills.User, Dir: own})
 }
 
-// cleanText removes everything from text that models must not see. It also returns the reasons for the removals.
+// cleanText returns text without everything that models must not see. It also returns the reasons for what it
+// removed, each once.
 func cleanText(s *sanitize.TextScanner, text string) (string, []string) {
 	clean, found := s.CleanText(text)
 	var reasons []string

@@ -57,7 +57,8 @@ func listSpellings(v string) []string {
 	return all
 }
 
-// listTraces returns the pieces of a value that must not occur anywhere.
+// listTraces returns the pieces of a secret value that must not occur anywhere in the output, such as its base64
+// form.
 func listTraces(v string) []string {
 	all := listSpellings(v)[:9]
 	for n := range 3 {
@@ -343,7 +344,7 @@ func TestErrorsOfOpenHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// authorizer returns a token that is in no configuration.
+// authorizer is an Authorizer that obtains its token at run time, so that the token is in no configuration.
 type authorizer struct{}
 
 func (authorizer) Authorization(context.Context) (string, error) {

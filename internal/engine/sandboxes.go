@@ -74,7 +74,8 @@ func runtimeCommands(r config.Runtimes) map[string]string {
 	return map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
 }
 
-// roleCommands holds the commands that start this binary in its other roles: guest of a sandbox, reaper and compiler.
+// roleCommands holds the commands that start this binary in its other roles: as the guest that runs a program inside
+// a sandbox, as the reaper that cleans up after an engine, and as the compiler.
 type roleCommands struct{ guest, reaper, compiler []string }
 
 // findRoleCommands returns the commands that start this binary as guest, reaper and compiler. If Config.Guest is set,

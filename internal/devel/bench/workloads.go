@@ -216,7 +216,7 @@ type toolFinder struct {
 	index *index.ToolIndex
 }
 
-// loadedDefinitions sets the number of definitions that a search loads.
+// loadedDefinitions sets the number of tool definitions that one tool search loads into the model's context.
 const loadedDefinitions = 5
 
 // searchTool is the definition of the search tool, the only definition in the model's context at the beginning.

@@ -42,7 +42,7 @@ func (a *proseAuthor) writeSentence() string {
 	return a.fillSlots(s)
 }
 
-// writeParagraph returns n sentences.
+// writeParagraph returns a paragraph of n sentences.
 func (a *proseAuthor) writeParagraph(n int) string {
 	all := make([]string, n)
 	for i := range all {

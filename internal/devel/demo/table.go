@@ -31,7 +31,7 @@ type tableColumn struct {
 	fixed   bool     // set by the server alone
 }
 
-// maxDecimal bounds decimals, so that no sum of them overflows.
+// maxDecimal bounds the decimal numbers in tables, so that no sum of them overflows.
 const maxDecimal = 1e15
 
 // dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
@@ -181,7 +181,8 @@ func boolRank(b bool) int {
 	return 0
 }
 
-// numberValue returns the value of an int64 or float64.
+// numberValue converts a number of a table, which is an int64 or a float64, to a float64. It returns false for other
+// types.
 func numberValue(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// sleepChecks is a number of consecutive checks. A process counts as idle if it has not run between any of them.
+// sleepChecks is the number of consecutive checks between which a process must not have run to count as idle.
 const sleepChecks = 20
 
 // FallsAsleep waits until a process is idle: no thread of it runs during several consecutive checks, about 10 ms
