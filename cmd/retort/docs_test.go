@@ -69,8 +69,8 @@ func cliReference(root *cobra.Command) string {
 	return b.String()
 }
 
-// documentedCommands returns the commands below c that help shows, in the order of the help text. It leaves out
-// "help" and the subcommands of "completion", whose texts are written by Cobra.
+// documentedCommands returns the subcommands of c, at all levels, that help shows, in the order of the help text. It
+// leaves out "help" and the subcommands of "completion", whose texts are written by Cobra.
 func documentedCommands(c *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() || sub.Name() == "help" || c.Name() == "completion" {

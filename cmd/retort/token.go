@@ -160,8 +160,8 @@ logins of a principal at upstream servers stay; "retort auth logout" removes the
 	return c
 }
 
-// warnRemainingLogins prints the upstream logins of principals whose last token was revoked, because revoking a token
-// does not log them out.
+// warnRemainingLogins prints the logins at upstream servers that principals still have after their last access token
+// was revoked. Revoking a token does not end these logins.
 func (a tokenCommands) warnRemainingLogins(c engine.Config, gone []admin.Token) {
 	left, err := engine.FindRemainingLogins(c, gone)
 	if err != nil {

@@ -176,8 +176,8 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	return w.finishTask(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, TaskContext: p, Warnings: w.found.Warnings})
 }
 
-// buildSkeleton returns the skeleton of a program for the task. It returns an error if the skeleton would not pass
-// the checks for programs.
+// buildSkeleton returns the skeleton of a program for the task, which the caller completes. It returns an error if
+// the skeleton would not pass the checks for programs.
 func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
 	if w.isPython() {

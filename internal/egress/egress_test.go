@@ -26,7 +26,8 @@ import (
 // hosts lists the hosts of the test site. Its certificate is valid for all of them.
 var hosts = []string{"api.example.com", "other.example.com", "www.example.com", "plain.example.com", "raw.example.com", "key.example.com", "evil.test", "down.example.com", "deep.sub.example.com", "xn--bcher-kva.example.com"}
 
-// world holds a test site, a Network that allows some of its hosts, and the attempts that a session has noted.
+// world holds a test site, a Network that allows some hosts of the site, and the connection attempts that a session
+// has noted.
 type world struct {
 	*egresstest.Site
 	net *Network

@@ -24,8 +24,8 @@ const (
 	idleTimeout = 2 * time.Minute // between the requests of a connection
 )
 
-// ServeConn serves a proxy on a connection of the program. The proxy answers CONNECT and requests with an absolute
-// http URL. ServeConn returns after conn or ctx has ended, and closes conn.
+// ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT and requests
+// with an absolute http URL. It returns after conn or ctx has ended, and closes conn.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.beginUse() {

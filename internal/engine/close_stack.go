@@ -20,8 +20,8 @@ func (s *closeStack) Close() error {
 	return errors.Join(errs...)
 }
 
-// closeOnError closes everything if *err is not nil. A constructor defers it, so that it leaves nothing open when it
-// fails half way.
+// closeOnError closes everything on the stack if *err is not nil. A constructor defers it, so that it leaves nothing
+// open when it fails half way.
 func (s *closeStack) closeOnError(err *error) {
 	if *err != nil {
 		_ = s.Close()

@@ -137,8 +137,9 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob durably adds a job to the queue. The function with may be nil. If the job runs in this process, with adds
-// to the job's context what exists only in this process, such as the connection of the client.
+// SubmitJob durably adds a job to the queue. If the job runs in this process, it gets the context that the function
+// with returns. That function adds what exists only in this process, such as the connection of the client; it may be
+// nil.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err

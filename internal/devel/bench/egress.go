@@ -25,8 +25,8 @@ import (
 // allowedHost is the host to which the measured requests go.
 const allowedHost = "api.example.com"
 
-// measureEgress compares requests of programs through the proxy with the same requests without it. All requests go to
-// a server on this machine, so nothing is sent to the network.
+// measureEgress compares requests that programs make through the proxy with the same requests made without the proxy.
+// All requests go to a server on this machine, so nothing is sent to the network.
 func (b *benchRun) measureEgress(ctx context.Context) error {
 	site, err := newSite()
 	if err != nil {

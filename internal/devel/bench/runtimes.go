@@ -25,8 +25,8 @@ var bareCommands = map[string][]string{
 	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }
 
-// measureRuntimes measures how long the smallest program takes in each runtime that
-// this machine has, from asking for a sandbox to its value.
+// measureRuntimes measures how long the smallest program takes in each runtime that this machine has, from the
+// request for a sandbox to the result of the program.
 func (b *benchRun) measureRuntimes(ctx context.Context) error {
 	command := []string{b.Self, "guest"}
 	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)

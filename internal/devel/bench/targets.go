@@ -168,8 +168,9 @@ func percentSaved(before, after int) float64 {
 	return 100 * float64(before-after) / float64(before)
 }
 
-// openCatalogues opens an engine for the tools to measure: those of the connected servers, those in a folder, or
-// generated ones. It stores its data in home, unless servers are connected.
+// openCatalogues opens an engine whose servers have the tools to measure: the connected servers, servers that list
+// the tools in a folder, or servers with generated tools. The engine stores its data in home, unless servers are
+// connected.
 func (o Options) openCatalogues(ctx context.Context, home string) (e *engine.Engine, source, command string, err error) {
 	c := engine.Config{NoFiles: true, Home: home, Keys: home, Reserve: engine.ReserveNone, Guest: []string{o.Self, "guest"}}
 	source, command = fmt.Sprintf("%d made-up tools", usualToolCount), "retort bench targets"

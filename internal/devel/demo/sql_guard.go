@@ -140,8 +140,8 @@ func checkStatement(text string, params int) error {
 	return nil
 }
 
-// sqlPiece returns the length of the quoted text, comment or single character that text begins with, and reports whether
-// it is a comment or space.
+// sqlPiece returns the length of the first piece of an SQL text, which is a quoted text, a comment or a single
+// character. It also reports whether that piece is a comment or space.
 func sqlPiece(text string) (length int, blank bool) {
 	switch c := text[0]; c {
 	case '\'', '"', '`':

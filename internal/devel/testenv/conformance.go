@@ -60,7 +60,7 @@ func RunConformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// scenarioVerdict holds the result of one scenario from the suite's summary.
+// scenarioVerdict holds the result of one scenario, as the summary of the suite states it.
 type scenarioVerdict struct {
 	name, checks string
 	passed       bool
