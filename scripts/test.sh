@@ -189,24 +189,18 @@ run_sandboxes() {
     RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m -count=1 "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
-# The packages that take longest, in this order. They run without go's cache of results: they open a million files of
-# other processes, and comparing them for the cache would take go half a minute.
+# The packages that take longest, in this order. They run first and without go's cache of results: they open a million
+# files of other processes, and comparing them for the cache would take go half a minute.
 longest=(retort/cmd/retort retort/internal/engine retort/internal/sandbox/process retort/internal/sandbox/guest retort/internal/mcp/client
   retort/internal/sandbox/guest/python retort/internal/mcp/server retort/internal/audit/sqlstore)
 
-# run_tests [FLAGS] runs the tests that list_tests lists. The other packages run beside the longest ones, because these
-# often wait for processes that they started; what is printed of them comes afterwards. -w leaves out debug information,
-# which would take a third of the time of linking.
+# run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the
+# time of linking.
 run_tests() {
   local packages
   mapfile -t packages < <(list_tests | cut -f1 | grep -vxFf <(printf '%s\n' "${longest[@]}"))
-  output=$(mktemp)
-  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" >"$output" 2>&1 &
-  beside=$!
-  trap 'kill "$beside" 2>/dev/null || true; rm -f "$output"' EXIT
   go test -ldflags=-w -timeout 60m -count=1 "$@" "${longest[@]}" || status=$?
-  wait "$beside" || status=$?
-  cat "$output"
+  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" || status=$?
 }
 
 if [[ $action == list ]]; then
