@@ -28,7 +28,7 @@ func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bo
 }
 
 // explanation returns the diagnostic that follows d in a chain of messages and gives the reason for d. It returns nil
-// if there is none.
+// if none is found.
 func explanation(d *ast.Diagnostic) *ast.Diagnostic {
 	if chain := d.MessageChain(); len(chain) > 0 {
 		return chain[0]

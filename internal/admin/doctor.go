@@ -82,7 +82,7 @@ func checkSizes(data home.Dir) doctor.CheckResult {
 }
 
 // runningEngines returns text with the ids of the processes that write to the audit log of this data directory. It
-// returns "" if there are none.
+// returns "" if none is found.
 func runningEngines(data home.Dir) string {
 	files, _ := sqlstore.ListFiles(data.Audit())
 	var pids []string

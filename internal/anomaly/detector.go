@@ -68,7 +68,7 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns the usage series for a key, and creates it if there is none. The key contains the principal. If
+// seriesFor returns the usage series for a key, and creates it if the key has no series yet. The key contains the principal. If
 // there is no room, a new series replaces one of the same principal, or one of the principal that has the most
 // series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {

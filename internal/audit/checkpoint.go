@@ -142,7 +142,7 @@ func (c *checkpointWriter) closeFiles() {
 }
 
 // readHead returns the checkpoint in the file CHAIN.head, which says where the chain ends, or the zero Checkpoint if
-// there is none.
+// none is found.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil

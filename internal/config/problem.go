@@ -38,7 +38,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sortedError returns the problems as an error, sorted by file and position, or nil if there are none.
+// sortedError returns the problems as an error, sorted by file and position, or nil if no problem was found.
 func (ps Problems) sortedError() error {
 	if len(ps) == 0 {
 		return nil

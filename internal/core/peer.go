@@ -64,7 +64,7 @@ func WithPeer(ctx context.Context, p *ClientPeer) context.Context {
 	return WithRequester(ctx, Requester{Peer: p})
 }
 
-// PeerOf returns the ClientPeer of the context. If there is none, it returns a ClientPeer that supports nothing.
+// PeerOf returns the ClientPeer of the context. If the context has no ClientPeer, it returns one that supports nothing.
 func PeerOf(ctx context.Context) *ClientPeer {
 	if p := findRequester(ctx, func(r *Requester) bool { return r.Peer != nil }).Peer; p != nil {
 		return p

@@ -235,7 +235,7 @@ func compareConfigs(before, next *activeConfig) (d configDifference) {
 }
 
 // firstExposed returns the first server that the new configuration next lets clients see directly. It returns "" if
-// there is none, or if clients already saw a server directly when the engine was opened.
+// none is found, or if clients already saw a server directly when the engine was opened.
 func firstExposed(started *config.Config, next *activeConfig) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {

@@ -70,7 +70,7 @@ func openModel(c *configuration) (*model.ModelEndpoint, error) {
 	return endpoint, nil
 }
 
-// modelFor returns the model for a request: the endpoint in the settings or, if there is none, the model that the
+// modelFor returns the model for a request: the endpoint in the settings or, if they have no endpoint, the model that the
 // client offers. It returns nil if there is neither.
 func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	switch {

@@ -146,7 +146,7 @@ func readLastStart(ctx context.Context, rows audit.LogStore) *startRecord {
 }
 
 // recordStart records that this engine has started, and how its configuration differs from that of the previous
-// engine. before is the start record of that engine, or nil if there was none.
+// engine. before is the start record of that engine, or nil if no engine wrote to the log before.
 func recordStart(c *configuration, log *audit.Log, before *startRecord) error {
 	now, err := newStartRecord(c, log)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It fails the
-// test if there are none.
+// test if none is found.
 func collectQuestions(t *testing.T, e *engine.Engine, code string) []core.Approval {
 	t.Helper()
 	var all []core.Approval

@@ -143,7 +143,7 @@ func (k *AuditReader) Close() {
 	}
 }
 
-// ReadAudit opens all audit stores of the configuration for reading. If there is none, the log is empty. Files that
+// ReadAudit opens all audit stores of the configuration for reading. If no store exists, the log is empty. Files that
 // cannot be opened are left out, and every result read from the log names them.
 func (st *Stores) ReadAudit(ctx context.Context, o sqlstore.Options) (*AuditReader, error) {
 	k := &AuditReader{LogReader: audit.LogReader{

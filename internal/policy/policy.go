@@ -36,7 +36,7 @@ type Rules struct {
 	// principals. If they were not listed, the default rules would apply to them, which may allow more than their own
 	// rules did.
 	Removed []string `json:"-"`
-	// Disabled names the setting that denies everything to every principal. It is "" if there is none.
+	// Disabled names the setting that denies everything to every principal. It is "" if no setting does that.
 	Disabled string        `json:"-"`
 	Approval AutoApprovals `json:"-"`
 	// Version identifies the rules, so different rules have different versions. A person's approval is valid for one

@@ -109,7 +109,7 @@ func (v *PrincipalView) principalText() string {
 	return v.principal
 }
 
-// ReadOnly returns the name of the rule that forbids all changes to the principal, or "" if there is none.
+// ReadOnly returns the name of the rule that forbids all changes to the principal, or "" if no rule does.
 func (v *PrincipalView) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule

@@ -25,7 +25,7 @@ type SaveResult struct {
 	Path      string // path of its folder
 	Origin    SkillOrigin
 	Unchanged bool   // it existed already, and nothing was written
-	Before    string // the version that it replaced; "" if there was none
+	Before    string // the version that it replaced; "" if the skill is new
 }
 
 // SaveSkill makes a draft the current version of its skill, durably. If saving is interrupted, the previous version
@@ -92,7 +92,7 @@ func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	).WithHint("choose a data directory with --home DIR")
 }
 
-// saveSkill saves a skill. It passes the current text of SKILL.md, or "" if there is none, to compose, and saves the
+// saveSkill saves a skill. It passes the current text of SKILL.md, or "" if the file does not exist, to compose, and saves the
 // files that compose returns.
 func (p SkillPlace) saveSkill(name string, expected *string, compose func(before string) (skillFiles, error)) (SaveResult, error) {
 	root, err := p.openFolder(true)

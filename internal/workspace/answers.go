@@ -50,7 +50,7 @@ func (a *AnswerCache) filePath(server, key string) string {
 	return filepath.Join(a.dir, folderName(server), hex.EncodeToString(sum[:16]))
 }
 
-// Get returns the cached result of a server for a key, and false if there is none.
+// Get returns the cached result of a server for a key, and false if no result is cached.
 func (a *AnswerCache) Get(server, key string) (json.RawMessage, bool) {
 	data, err := seal.ReadFile(a.filePath(server, key), maxAnswer+1<<10)
 	if err != nil {

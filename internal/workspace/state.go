@@ -78,7 +78,7 @@ type SessionState struct {
 
 	mu     sync.Mutex
 	values map[string]json.RawMessage // not changed in place
-	stamp  os.FileInfo                // of the file from which values were read; nil if there was none
+	stamp  os.FileInfo                // of the file from which values were read; nil if the file did not exist
 }
 
 // stateFile represents the JSON of a state file.

@@ -46,7 +46,7 @@ func builtinFuncs() map[string]templateFunc {
 }
 
 // firstOf returns the first argument that counts as true (see isTruthy) or, if wanted is false, the first that counts
-// as false. If there is none, it returns the last argument.
+// as false. If all arguments count as false, it returns the last one.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
 		if isTruthy(a) == wanted {

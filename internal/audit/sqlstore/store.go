@@ -69,7 +69,7 @@ func OpenFile(ctx context.Context, path string, o Options) (audit.LogStore, erro
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFolder opens the first file in a folder that no other process is writing to. If there is none, it creates a new
+// OpenFolder opens the first file in a folder that no other process is writing to. If all files are in use, it creates a new
 // file. Engines that share a folder therefore each write to their own file.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	if o.ReadOnly {
@@ -161,8 +161,8 @@ type databaseEngine interface {
 	// chainCondition restricts a query to one chain. maybe is false if the store cannot contain the chain. If the
 	// store may contain other chains, too, condition is an SQL condition that selects the chain.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
-	// claimChain returns a connection for writing a chain, and the number of that chain. It creates a chain if there
-	// is none to continue. The error may wrap ErrTaken or ErrNone.
+	// claimChain returns a connection for writing a chain, and the number of that chain. If no chain can be
+	// continued, it creates one. The error may wrap ErrTaken or ErrNone.
 	claimChain(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
 	// isAlive reports whether the connection for writing is still open. It must find out before a statement is sent,
 	// because a statement sent over a broken connection might be executed or not.

@@ -67,7 +67,7 @@ func (c *Cursor) ReadWord() []byte {
 	return c.Text[start:]
 }
 
-// SkipValue reads one value, after white space. It returns false if there is none or if it does not end.
+// SkipValue reads one value, after white space. It returns false if no value begins there or if the value does not end.
 func (c *Cursor) SkipValue() bool {
 	switch c.Next() {
 	case '{', '[':

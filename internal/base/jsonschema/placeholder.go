@@ -105,7 +105,7 @@ func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// firstChoice returns the first of several alternative schemas whose type is not null, or nil if there is none.
+// firstChoice returns the first of several alternative schemas whose type is not null, or nil if all of them are null.
 func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {

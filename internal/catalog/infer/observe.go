@@ -211,7 +211,7 @@ func (w *documentWalker) readString(p *valueCollector) bool {
 	return ok
 }
 
-// readWord reads a number, true, false or null. It returns false if there is none.
+// readWord reads a number, true, false or null. It returns false if the text has something else there.
 func (w *documentWalker) readWord(p *valueCollector) bool {
 	switch word := w.text.ReadWord(); string(word) {
 	case "true", "false":

@@ -39,7 +39,7 @@ const (
 // AnswerShape is an inferred type: it describes the values that were seen at one place in documents. It is immutable.
 type AnswerShape struct {
 	kinds   kindSet
-	formats formatSet    // those that all texts had, but for empty ones; all, if there was none
+	formats formatSet    // those that all texts had, but for empty ones; all formats, if every text was empty
 	fields  []shapeField // of objects, sorted by name
 	others  *AnswerShape // what objects have under keys that are no names; nil: they have none
 	plain   bool         // some of these keys are spelled like names

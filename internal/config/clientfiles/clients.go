@@ -142,7 +142,7 @@ func (e Environment) existingPaths(p filePlace) []string {
 	return found
 }
 
-// firstPath returns the first existing file at the place p, at which a client stores servers. If there is none, it
+// firstPath returns the first existing file at the place p, at which a client stores servers. If no file exists, it
 // returns the path of the file to create.
 func (e Environment) firstPath(p filePlace) string {
 	if found := e.existingPaths(p); len(found) > 0 {
@@ -181,7 +181,7 @@ func pathExists(file string) bool {
 }
 
 // serversKeyPath returns the key path to the servers in a file at the place p. A user's file may have servers for
-// each project folder. Then the path is that of the servers for Dir or, if there are none, for the nearest folder
+// each project folder. Then the path is that of the servers for Dir or, if Dir has no servers, for the nearest folder
 // above Dir that has servers. It is nil if there is no such folder.
 func (e Environment) serversKeyPath(c *Client, p filePlace, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")

@@ -73,7 +73,7 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 }
 
 // rowTarget compares a measured row with a bound in milliseconds. It takes the first row whose name begins with the
-// first prefix or, if there is none, with the next prefix, and so on.
+// first prefix or, if no row has it, with the next prefix, and so on.
 func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
 	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// inputFormats returns the functions that check the formats in input schemas, such as date. There is none for
+// inputFormats returns the functions that check the formats in input schemas, such as date. It has no function for
 // idn-email, because the tools themselves decide which addresses are valid.
 func inputFormats() jsonschema.FormatCheckers {
 	return jsonschema.FormatCheckers{"date": isDate, "date-time": isDateTime, "hostname": isHostname}

@@ -43,7 +43,7 @@ type streamableWire struct {
 	closed   bool
 	session  string // id that the server gave, empty if none
 	gone     bool   // the server does not know the session any more
-	protocol string // negotiated with initialize, empty if there was none
+	protocol string // negotiated with initialize, empty before that
 }
 
 func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {

@@ -147,7 +147,7 @@ func byDanger(dangers map[string]int) []string {
 }
 
 // askOver sends the client one request that belongs to the task id, such as a form. It returns the client's answer,
-// or nil if there is none.
+// or nil if none is found.
 func askOver(ctx context.Context, session *mcp.ServerSession, id string, request mcp.InputRequest) mcp.InputResponse {
 	meta := map[string]any{relatedTask: map[string]any{"taskId": id}}
 	switch p := request.(type) {

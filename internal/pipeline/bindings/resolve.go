@@ -133,7 +133,7 @@ func (d *schemaDocument) baseURL(resource *jsonValue) *url.URL {
 	return &url.URL{}
 }
 
-// followPointer returns the schema at a JSON pointer within a resource. It returns false if there is none.
+// followPointer returns the schema at a JSON pointer within a resource. It returns false if none is found.
 func (d *schemaDocument) followPointer(path string, resource *jsonValue) (schemaTarget, bool) {
 	v, holder := resource, resource
 	for token := range strings.SplitSeq(path, "/") {

@@ -101,7 +101,7 @@ func (x ExecutionContext) cacheKey(t *core.Tool, arguments json.RawMessage) (str
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// cachedAnswer returns the cached result of a call. If there is none but an equal call is in progress, it waits for
+// cachedAnswer returns the cached result of a call. If no result is cached but an equal call is in progress, it waits for
 // the result of that call. Otherwise it makes the call.
 func (k *AnswerCache) cachedAnswer(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string,

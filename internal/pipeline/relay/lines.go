@@ -47,7 +47,7 @@ func copyText(out batchWriter, r io.Reader) error {
 
 // lineEnd returns the offset in the buffer at which to end a batch. It prefers an empty line in the last quarter of
 // the buffer, because addresses and cryptographic keys span several lines. Otherwise it returns the end of the last
-// complete line, or 0 if there is none.
+// complete line, or 0 if none is found.
 func (w *lineBatches) lineEnd() int {
 	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
 	if end == 0 {

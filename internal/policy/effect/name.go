@@ -84,7 +84,7 @@ const maxObject = 8
 
 // withObject returns the verb w with the class that it has together with its object. For example, resolve_library_id
 // reads, resolve_incident writes, and rotate_secret destroys the old secret. The object consists of the words after
-// the verb. If there are none, it is the word before the verb, as in secret_rotate.
+// the verb. If no word follows, it is the word before the verb, as in secret_rotate.
 func withObject(w knownWord, before, rest []string) knownWord {
 	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)

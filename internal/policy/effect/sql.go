@@ -181,7 +181,7 @@ func closingQuote(open byte) string {
 	return string(rune(open))
 }
 
-// dollarTag returns the opening $tag$ of a dollar-quoted string at the current position, or "" if there is none.
+// dollarTag returns the opening $tag$ of a dollar-quoted string at the current position, or "" if none is found.
 func (s *tokenScanner) dollarTag() string {
 	end := strings.IndexByte(s.text[s.at+1:], '$')
 	if end < 0 {

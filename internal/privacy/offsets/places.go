@@ -180,7 +180,7 @@ func (p *offsetPage) setPlace(i int, place uint32) {
 	p.far[i] = place
 }
 
-// OffsetAt returns the place stored for a number, or 0 if there is none.
+// OffsetAt returns the place stored for a number, or 0 if no place is stored.
 func (n *ByNumber) OffsetAt(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].placeAt(number % pageSize)

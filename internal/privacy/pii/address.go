@@ -70,7 +70,7 @@ func (sc *textScan) numberedStreet(w textWord) int {
 	return 0
 }
 
-// streetName returns the end of the street name that follows offset i, or 0 if there is none. The name may have at
+// streetName returns the end of the street name that follows offset i, or 0 if none is found. The name may have at
 // most the given number of words. All its words except short particles must be capitalised.
 func streetName(text []byte, i, most int) (end int) {
 	for n := 0; n < most && byteAt(text, i) == ' '; n++ {

@@ -20,7 +20,7 @@ var months = sync.OnceValue(func() *phraseLexicon[bool] {
 	return l
 })
 
-// dateAt returns the end of the date at i, or 0 if there is none. The date may be all digits or contain the name of a
+// dateAt returns the end of the date at i, or 0 if none is found. The date may be all digits or contain the name of a
 // month.
 func dateAt(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
@@ -85,7 +85,7 @@ func jointEnd(text []byte, i int) int {
 	return i
 }
 
-// monthEnd returns the end of the month name at i, or i itself if there is none.
+// monthEnd returns the end of the month name at i, or i itself if none is found.
 func monthEnd(text []byte, i int) int {
 	h := wordHash(text, i, spanEnd(text, i, isAlnum))
 	if l := months(); l.mayBegin(h) {

@@ -31,7 +31,7 @@ func (sc *textScan) endsInName() bool {
 }
 
 // lastSolidEnd returns the end of the last finding that is solid, which means that it is neither a name nor a
-// company. It returns 0 if there is none.
+// company. It returns 0 if none is found.
 func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {

@@ -59,7 +59,7 @@ func appendDisjoint(kept, more []TypedSpan) []TypedSpan {
 	return out
 }
 
-// shapeOf returns the custom type whose pattern matches a number as a whole, or "" if there is none.
+// shapeOf returns the custom type whose pattern matches a number as a whole, or "" if none is found.
 func (s *Scanner) shapeOf(number []byte) Type {
 	for _, sh := range s.shapes {
 		if at := sh.form.FindIndex(number); at != nil && at[0] == 0 && at[1] == len(number) && !s.off[sh.typ] {

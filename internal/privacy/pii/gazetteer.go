@@ -27,7 +27,7 @@ type KnownValues struct {
 	// all of these with a text would be slow.
 	values offsets.ByHash
 	// text stores the values one after another, in pages. Each value begins with the offset of the next value with
-	// the same normalised spelling, as a u32, or 0 if there is none. Then follow one byte each for the type, the
+	// the same normalised spelling, as a u32, or 0 if none is found. Then follow one byte each for the type, the
 	// number of stored spellings and their length, and the spelling in lower case. If only the exact spelling must be
 	// found, that spelling follows, too.
 	text  [][]byte

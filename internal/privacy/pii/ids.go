@@ -121,7 +121,7 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt matches the pattern against the text at start. It returns the end of the match, or 0 if there is none, and
+// matchAt matches the pattern against the text at start. It returns the end of the match, or 0 if none is found, and
 // the number n of letters and digits in the match. Unless id is nil, it writes these letters and digits to id, in
 // capitals.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {

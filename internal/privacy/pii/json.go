@@ -128,7 +128,7 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 }
 
 // nextContainer returns the offset of the next { or [ that stands at i or begins a line. Blanks before it do not
-// count. It returns the length of the text if there is none.
+// count. It returns the length of the text if none is found.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j

@@ -122,7 +122,7 @@ func (sc *textScan) findIPv6(start int) int {
 	return sc.addFinding(start, i, IP)
 }
 
-// quadEnd returns the end of an IPv4 address (four numbers up to 255, separated by dots) at i, or 0 if there is none.
+// quadEnd returns the end of an IPv4 address (four numbers up to 255, separated by dots) at i, or 0 if none is found.
 func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {

@@ -330,7 +330,7 @@ func (g *digitGroups) mobileArgentina(k int) bool {
 	return string(g.digits[area:area+2]) == "15" && !isUniform(g.digits[area+2:13])
 }
 
-// extensionEnd returns the end of a phone extension at i, such as " ext. 12" or "x12", or i itself if there is none.
+// extensionEnd returns the end of a phone extension at i, such as " ext. 12" or "x12", or i itself if none is found.
 func extensionEnd(text []byte, i int) int {
 	j := blanksEnd(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {

@@ -194,7 +194,7 @@ var entities = []struct {
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
 // decodeEscape decodes the percent or HTML escape at i, such as %40, &#64;, &#x40; or &commat;. n is the length of
-// the escape, or 0 if there is none.
+// the escape, or 0 if none is found.
 func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {

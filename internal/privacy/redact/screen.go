@@ -454,7 +454,7 @@ func (s *Session) redactSource(code string, from []string) (string, error) {
 	return out.String(), nil
 }
 
-// TokenIn returns the first token in a text, or "" if there is none. Data that outlives a session must not contain
+// TokenIn returns the first token in a text, or "" if none is found. Data that outlives a session must not contain
 // tokens, because a later session could use the same tokens for other values.
 func (s *Redactor) TokenIn(text string) string {
 	for _, f := range s.scanner.FindTokens(nil, []byte(text)) {

@@ -269,7 +269,7 @@ func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) 
 	return rune(v), i + n + 1
 }
 
-// readOctal parses three octal digits at i. end is 0 if there are none.
+// readOctal parses three octal digits at i. end is 0 if none is found.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -284,7 +284,7 @@ func readOctal(text []byte, i int) (c byte, end int) {
 }
 
 // readOctets decodes a UTF-8 character whose bytes are escaped one by one. first is its first byte. next decodes the
-// byte at an offset and returns the offset after it, or 0 if there is none.
+// byte at an offset and returns the offset after it, or 0 if none is found.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -325,7 +325,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte decodes a percent-encoded byte at i. end is 0 if there is none.
+// percentByte decodes a percent-encoded byte at i. end is 0 if none is found.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0

@@ -25,7 +25,7 @@ type KeySource struct {
 	File     string // file with 32 bytes, made when it is needed
 }
 
-// Read returns the user's key. If there is none yet, it creates one in the keyring or in File.
+// Read returns the user's key. If the user has no key yet, it creates one in the keyring or in File.
 func (k KeySource) Read() ([]byte, error) {
 	switch {
 	case k.Variable != "":

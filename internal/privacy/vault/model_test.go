@@ -205,7 +205,7 @@ func (m *model) step(disk bool) {
 	}
 }
 
-// end opens the session anew and checks its tokens at the end of a test. Erased tokens must no longer exist, and all
+// end opens the session again and checks its tokens at the end of a test. Erased tokens must no longer exist, and all
 // others must exist, except those that may have been lost in a crash.
 func (m *model) end() {
 	for p := range m.own {

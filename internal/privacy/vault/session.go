@@ -364,7 +364,7 @@ func (s *TokenSession) saveAndClose() error {
 }
 
 // closeFile closes the file and removes the entries from memory. When the session is used again, it reads the file
-// anew and reserves another block of numbers.
+// again and reserves another block of numbers.
 func (s *TokenSession) closeFile() {
 	if s.table.file == nil {
 		return

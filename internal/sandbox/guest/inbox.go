@@ -10,7 +10,7 @@ import (
 type frameInbox interface {
 	// hasFrame reports whether a frame has arrived.
 	hasFrame() bool
-	// takeFrame returns the next frame that has arrived, without waiting. The result ok is false if there is none.
+	// takeFrame returns the next frame that has arrived, without waiting. The result ok is false if no frame has arrived.
 	// The result open is false if the host has closed the connection.
 	takeFrame() (f wire.Frame, ok, open bool)
 	// waitFrame works like takeFrame, but waits for a frame until deadline, or without limit if deadline is zero. The

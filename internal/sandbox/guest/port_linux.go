@@ -38,7 +38,7 @@ type portConn struct {
 const maxStash = 256
 
 // silentWait is how long a port blocks in a system call without informing Go's scheduler. An informed scheduler would
-// look for other work at each call, but there is none, because the guest has flushed its output. Longer waits inform
+// look for other work at each call. The guest has no other work, because the guest has flushed its output. Longer waits inform
 // the scheduler.
 const silentWait = 2 * time.Millisecond
 

@@ -50,7 +50,7 @@ func closeFile(f *os.File) {
 	}
 }
 
-// receivedListener returns the network listener that a child sent before it was ready, or nil if there is none.
+// receivedListener returns the network listener that a child sent before it was ready, or nil if the child sent none.
 func (c *guestChild) receivedListener() net.Listener {
 	if c.listener == nil {
 		return nil

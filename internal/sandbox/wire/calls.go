@@ -90,7 +90,7 @@ func (c *callQueue) runCalls(next hostCall) {
 }
 
 // nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. The
-// result more is false if there is none, so that the worker should end.
+// result more is false if the worker should end because no call is waiting.
 func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
 	next, more, idle := c.finishCall(ended)
 	if idle {

@@ -40,7 +40,7 @@ func scanTokens(code string, python bool) []sourceToken {
 
 func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// skipUntil moves the scanner to the position after the next occurrence of the text end. If there is none, it moves
+// skipUntil moves the scanner to the position after the next occurrence of the text end. If end does not occur, it moves
 // the scanner to the end of the program.
 func (s *tokenScanner) skipUntil(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {

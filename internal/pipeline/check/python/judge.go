@@ -241,7 +241,7 @@ func unknownNames(found []refusalFinding) []string {
 	return names
 }
 
-// refuseFindings returns the error for findings, or nil if there are none. The error describes the first finding in
+// refuseFindings returns the error for findings, or nil if the list is empty. The error describes the first finding in
 // full and some others in one line each.
 func (p *pythonProgram) refuseFindings(found []refusalFinding) *core.Error {
 	if len(found) == 0 {

@@ -229,7 +229,7 @@ func (p *analyzedTree) loopBody(i int32) []int32 {
 	return slices.DeleteFunc(p.childList(i), func(c int32) bool { return p.hasKind(c, Assign) && p.Nodes[c].Text == "of" })
 }
 
-// functionOf returns the function that is assigned to a variable, or -1 if there is none.
+// functionOf returns the function that is assigned to a variable, or -1 if no function is.
 func (p *analyzedTree) functionOf(bind int32) int32 {
 	if bind == 0 {
 		return -1

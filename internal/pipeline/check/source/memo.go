@@ -33,7 +33,7 @@ func (m *MemoCache[K, V]) Put(key K, v V) {
 	m.made[key] = v
 }
 
-// Get returns the value stored under key. If there is none, it calls create, and stores and returns the result.
+// Get returns the value stored under key. If no value is stored, it calls create, and stores and returns the result.
 func (m *MemoCache[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	v, ok := m.made[key]

@@ -144,7 +144,7 @@ func unknownNames(found []checkFinding) []string {
 	return names
 }
 
-// refuseFindings returns the error for the findings that are reasons to refuse the program, or nil if there are none.
+// refuseFindings returns the error for the findings that are reasons to refuse the program, or nil if none is found.
 // The error describes the first of these findings in full and some others in one line each.
 func (p *scriptProgram) refuseFindings(found []checkFinding) *core.Error {
 	refused := slices.DeleteFunc(slices.Clone(found), func(f checkFinding) bool { return f.kind == "" })
