@@ -22,8 +22,8 @@ type assembly struct {
 	access     *accessAssembly
 }
 
-// assemble builds the parts of an engine. On an error it closes those that it has built, the last one first. The error
-// contains no secret of the configuration.
+// assemble builds the parts of an engine. On an error it closes those that it has built, the last one first. The
+// error contains no secret from the configuration.
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watcher) (_ *assembly, err error) {
 	stores := newStores(c, loaded)
 	var opened closeStack

@@ -68,8 +68,8 @@ type execution struct {
 // at the same time are shown together.
 const gatherTime = 20 * time.Millisecond
 
-// startExecution starts an execution, which can outlive the request, and waits for its Outcome on behalf of the
-// request. what and body describe the request in the audit log.
+// startExecution starts an execution and waits for its Outcome until the request ends. The execution can continue
+// after that. what and body describe the request in the audit log.
 func (p *Pipeline) startExecution(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
 	execute func(context.Context, *execution) core.Outcome,
@@ -110,8 +110,8 @@ func (p *Pipeline) startExecution(
 	return p.followExecution(ctx, x, p.Approvals.Wait, stop)
 }
 
-// WithPolicyPermit returns a context with a Permit that is valid only as long as two conditions hold: the Permit of
-// ctx is valid, and the policy still allows the principal to do something.
+// WithPolicyPermit returns a context whose Permit is valid only while the Permit of ctx is valid and the policy does
+// not deny the principal everything.
 func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
@@ -314,8 +314,8 @@ func (p *Pipeline) detachExecution(x *execution) error {
 	return nil
 }
 
-// withoutSeen returns the waiting approvals in the form that the model gets. It removes the code and other parts that
-// the model already has, and parts that only a person may see.
+// withoutSeen returns the waiting approvals as the model may see them: without the program and other parts that the
+// model already has, and without the parts that only a person may see.
 func withoutSeen(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
@@ -426,8 +426,8 @@ func (x *execution) setChannel(c core.ApprovalChannel) {
 	x.channel = c
 }
 
-// LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that were sent according
-// to the journal. Its status is outcome_unknown, or rejected if there is no journal.
+// LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that the journal records
+// as sent. Its status is outcome_unknown, or rejected if the execution has no journal.
 func (p *Pipeline) LostOutcome(id string) core.Outcome { return p.lostOutcome(id) }
 
 // lostOutcome returns the Outcome for an execution that this engine does not know.

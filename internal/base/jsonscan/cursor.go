@@ -214,8 +214,8 @@ func toValidUTF8(s string) string {
 	return strings.Map(func(r rune) rune { return r }, s)
 }
 
-// decodeEscape decodes the escape, or the pair of surrogates, at the start of s. n is its length, or 0 if it is
-// invalid.
+// decodeEscape decodes the escape sequence, or the surrogate pair of two sequences, at the start of s. n is the
+// number of bytes of s that it takes up, or 0 if the sequence is invalid.
 func decodeEscape(s string) (r rune, n int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -243,7 +243,8 @@ func decodeEscape(s string) (r rune, n int) {
 	return utf8.RuneError, width
 }
 
-// decodeHex decodes an escape of the form \u0000 at the start of s.
+// decodeHex decodes an escape sequence with four hexadecimal digits, such as \u00e9, at the start of s. It returns
+// false if s does not begin with one.
 func decodeHex(s string) (r rune, ok bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the forms that one client shows at the same time. Only some of these forms may be questions of upstream
-// servers, so that a server cannot keep a person from seeing an approval by asking many questions.
+// Limits on how many forms one client shows at the same time: one for all forms, and a lower one for the questions of
+// upstream servers. Otherwise a server could keep a person from seeing an approval by asking many questions.
 const (
 	maxOpenForms   = 4
 	maxServerForms = 2 // of these, for questions of servers

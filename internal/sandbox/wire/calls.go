@@ -89,8 +89,8 @@ func (c *callQueue) runCalls(next hostCall) {
 	}
 }
 
-// nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. The
-// result more is false if the worker should end because no call is waiting.
+// nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. It
+// returns false if no call is left for the worker, which should then end.
 func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
 	next, more, idle := c.finishCall(ended)
 	if idle {
