@@ -287,7 +287,7 @@ func (a skillCommands) exportSkillCommand() *cobra.Command {
 func (a skillCommands) importSkillCommand() *cobra.Command {
 	var user bool
 	c := &cobra.Command{
-		Use: "import DIR", Short: "Check and save an Agent Skills folder that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
+		Use: "import DIR", Short: "Check and save an Agent Skills folder with skill.ts, skill.py or only instructions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printSaved(

@@ -71,11 +71,12 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return append(append(out, text...), object[to:]...)
 }
 
-// orMember returns a JSON object with the member added at the beginning, unless the object already has it.
+// orMember returns a JSON object with the member added at the beginning, unless the object already has it. It returns
+// any other text unchanged.
 func orMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshalPlain(map[string]any{name: value})
 	rest := bytes.TrimSpace(object)
-	if _, to := findMember(object, name); to != 0 || err != nil || len(rest) == 0 {
+	if _, to := findMember(object, name); to != 0 || err != nil || len(rest) < len("{}") || rest[0] != '{' {
 		return object
 	}
 	rest = bytes.TrimSpace(rest[1:]) // past the brace

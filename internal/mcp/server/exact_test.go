@@ -1,0 +1,19 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestOrMember checks that a member is added to an object that does not have it, and that any other text stays as it is:
+// an upstream server decides what its result is.
+func TestOrMember(t *testing.T) {
+	for given, want := range map[string]string{
+		`{}`: `{"a":true}`, ` { "b" : 1 } `: `{"a":true,"b" : 1 }`, `{"a":2}`: `{"a":2}`,
+		``: ``, `1`: `1`, `{`: `{`, `"x"`: `"x"`, `[1]`: `[1]`, `null`: `null`, ` `: ` `,
+	} {
+		if got := orMember(json.RawMessage(given), "a", true); string(got) != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}
