@@ -144,7 +144,8 @@ func addLargeTexts(add oddAdder) {
 		"20 MB in an answer":   `{"jsonrpc":"2.0","id":"stray","result":{"a":"` + strings.Repeat("a", large) + `"}}`,
 		"100,000 keys":         `{"jsonrpc":"2.0","id":"odd","method":"odd/method","params":{` + strings.Repeat(`"k":1,`, 100_000) + `"k":2}}`,
 		"100,000 open objects": strings.Repeat(`{"a":`, 100_000), "100,000 nested lists": strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000),
-		"nested in id": `{"jsonrpc":"2.0","method":"ping","id":` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`, "method of 1 MB": `{"jsonrpc":"2.0","id":"odd","method":"` + strings.Repeat("m", 1<<20) + `"}`,
+		"a wide list in id": `{"jsonrpc":"2.0","method":"ping","id":` + strings.Repeat("[", 900) + strings.Repeat("1,", 4<<20) + "1" + strings.Repeat("]", 900) + `}`,
+		"nested in id":      `{"jsonrpc":"2.0","method":"ping","id":` + strings.Repeat(`[`, 1<<20) + strings.Repeat(`]`, 1<<20) + `}`, "method of 1 MB": `{"jsonrpc":"2.0","id":"odd","method":"` + strings.Repeat("m", 1<<20) + `"}`,
 		"a number of 1 MB": `{"jsonrpc":"2.0","id":"odd","method":"odd/method","params":{"a":` + strings.Repeat("1", 1<<20) + `}}`, "1 MB of escapes": `{"jsonrpc":"2.0","id":"` + strings.Repeat(`\u0000`, 170_000) + `","method":"odd/method"}`,
 	} {
 		add(name, "%s", text)

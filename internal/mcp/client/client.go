@@ -209,16 +209,15 @@ func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc)
 // cancelServerRequest handles the server's cancellation of one of its own requests.
 func (l *serverLink) cancelServerRequest(params json.RawMessage) {
 	var p struct {
-		ID any `json:"requestId"`
+		ID messageID `json:"requestId"`
 	}
 	if unmarshalExact(params, &p) != nil {
 		return
 	}
-	id, err := jsonrpc.MakeID(p.ID)
 	l.mu.Lock()
-	cancel := l.asks[id]
+	cancel := l.asks[p.ID.ID]
 	l.mu.Unlock()
-	if err == nil && cancel != nil {
+	if cancel != nil {
 		cancel()
 	}
 }
@@ -293,12 +292,12 @@ func (l *serverLink) handleNotification(req *jsonrpc.Request, x *pendingCall) {
 // reportProgress forwards a progress notification to the client of the call.
 func (l *serverLink) reportProgress(params json.RawMessage) {
 	var p struct {
-		Token any `json:"progressToken"`
+		Token messageID `json:"progressToken"`
 	}
 	if unmarshalExact(params, &p) != nil {
 		return
 	}
-	token, _ := p.Token.(string)
+	token, _ := p.Token.Raw().(string)
 	l.mu.Lock()
 	x := l.tokens[token]
 	l.mu.Unlock()

@@ -164,6 +164,10 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 		return true
 	}},
 	"die on initialize": {"initialize": func(*scripted, request) bool { os.Exit(4); return true }},
+	"large initialize": {"initialize": func(s *scripted, r request) bool {
+		s.reply(r, `{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"a":%s}},"serverInfo":{"name":"scripted","version":"0"}}`, strings.Repeat("[", 900)+strings.Repeat("1,", 4<<20)+"1"+strings.Repeat("]", 900))
+		return true
+	}},
 	"refuse versions": {"initialize": func(s *scripted, r request) bool {
 		if r.Params.Protocol > "2025-03-26" {
 			s.fail(r, -32602, "Unsupported protocol version")

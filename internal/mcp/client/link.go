@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -286,11 +287,23 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 			l.subscribed.markKnown()
 		}
 		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
+		boundHandshake(x.method, m)
 		return true
 	}
 	x.result, x.err, x.fresh = m.Result, m.Error, l.account.holdAnswer(m)
 	close(x.answered)
 	return false
+}
+
+// maxHandshake bounds the size in bytes of the results that the SDK decodes. It reads nested values repeatedly, so a
+// large and deeply nested result would keep a processor busy for minutes.
+const maxHandshake = 512 << 10
+
+// boundHandshake replaces the answer to a request of the SDK by an error if it is too large.
+func boundHandshake(method string, m *jsonrpc.Response) {
+	if n := len(m.Result); n > maxHandshake {
+		m.Result, m.Error = nil, errGarbled(fmt.Sprintf("the result of %s has %d bytes, more than %d", method, n, maxHandshake))
+	}
 }
 
 // answerServer responds to a request of the server.

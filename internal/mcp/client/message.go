@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	fastjson "github.com/segmentio/encoding/json"
@@ -37,18 +38,22 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 	}
 	var lost struct {
 		Version string         `json:"jsonrpc"`
-		ID      *any           `json:"id"`
+		ID      messageID      `json:"id"`
 		Error   *jsonrpc.Error `json:"error"`
 	}
-	if unmarshalExact(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
+	if unmarshalExact(data, &lost) != nil || lost.Version != "2.0" || lost.ID.invalid || lost.ID.IsValid() || lost.Error == nil {
 		return nil, false
 	}
 	return &jsonrpc.Response{Error: lost.Error}, true
 }
 
 // unmarshalExact decodes JSON with exact member names, as MCP requires. encoding/json alone would accept "Content"
-// for "content". If a member occurs twice, the last one counts.
+// for "content". If a member occurs twice, the last one counts. Data from servers must not be decoded to a value of type
+// any: the decoder would read each nested value again, so 200 KB of brackets would take minutes.
 func unmarshalExact(data []byte, v any) error {
+	if tooDeep(data) {
+		return errTooDeep
+	}
 	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
 		err = errors.New("text follows the JSON value")
@@ -59,11 +64,35 @@ func unmarshalExact(data []byte, v any) error {
 // maxDepth bounds the nesting depth of a message, because the decoder is recursive.
 const maxDepth = 1000
 
+var errTooDeep = fmt.Errorf("it is nested more than %d deep", maxDepth)
+
+// messageID is the id of a message, or a progress token: a string, a number or null. For any other value, invalid is true.
+// If a message has several ids, the last one counts, as with the SDK's decoder.
+type messageID struct {
+	jsonrpc.ID
+	invalid bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It does not look into lists and objects.
+func (i *messageID) UnmarshalJSON(data []byte) error {
+	*i = messageID{invalid: true}
+	if c := firstByte(data); c == '{' || c == '[' {
+		return nil
+	}
+	var value any
+	if _, err := fastjson.Parse(data, &value, 0); err != nil {
+		return err
+	}
+	id, err := jsonrpc.MakeID(value)
+	*i = messageID{ID: id, invalid: err != nil}
+	return nil
+}
+
 // decodeMessage decodes a message like jsonrpc.DecodeMessage but does not copy it: the result refers to data.
 func decodeMessage(data []byte) (jsonrpc.Message, bool) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
-		ID      any             `json:"id"`
+		ID      messageID       `json:"id"`
 		Method  json.RawMessage `json:"method"`
 		Params  json.RawMessage `json:"params"`
 		Result  json.RawMessage `json:"result"`
@@ -73,13 +102,10 @@ func decodeMessage(data []byte) (jsonrpc.Message, bool) {
 	if tooDeep(data) {
 		return nil, false
 	}
-	if _, err := fastjson.Parse(data, &m, flags); err != nil || m.Version != "2.0" {
+	if _, err := fastjson.Parse(data, &m, flags); err != nil || m.Version != "2.0" || m.ID.invalid {
 		return nil, false
 	}
-	id, err := jsonrpc.MakeID(m.ID)
-	if err != nil {
-		return nil, false
-	}
+	id := m.ID.ID
 	if len(m.Method) > 0 {
 		var method string
 		_, err := fastjson.Parse(m.Method, &method, flags)

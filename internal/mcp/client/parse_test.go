@@ -144,10 +144,16 @@ func TestDecode(t *testing.T) {
 		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`: 1, `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`: 1,
 		`{"jsonrpc":"2.0","result":{}}`: 0, `{"id":1,"result":{}}`: 0, `{"jsonrpc":"1.0","id":1,"result":{}}`: 0, `[]`: 0, `[1]`: 0, `42`: 0, ``: 0, `{"level":"info"}`: 0,
 		`null`: 0, `{"jsonrpc":"2.0","id":true,"result":{}}`: 0, `{"jsonrpc":"2.0","id":{},"error":{"code":1}}`: 0,
+		`{"jsonrpc":"2.0","id":[[]],"error":{"code":1,"message":"x"}}`: 0, `{"jsonrpc":"2.0","id":false,"error":{"code":1,"message":"x"}}`: 0,
+		// Decoded to a value of type any, each of these would take an hour.
+		`{"jsonrpc":"2.0","id":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + `,"error":{"code":1,"message":"x"}}`:                           0,
+		`{"jsonrpc":"2.0","id":` + strings.Repeat(`{"a":`, 1<<20) + `1` + strings.Repeat("}", 1<<20) + `,"error":{"code":1,"message":"x"}}`:                 0,
+		`{"jsonrpc":"2.0","id":` + strings.Repeat("[", 900) + strings.Repeat("1,", 8<<20) + "1" + strings.Repeat("]", 900) + `,"method":"x"}`:               0,
+		`{"jsonrpc":"2.0","method":"x","params":{"_meta":` + strings.Repeat("[", 900) + strings.Repeat("1,", 8<<20) + "1" + strings.Repeat("]", 900) + `}}`: 1,
 	} {
 		msgs, ok := decodeMessages([]byte(in))
 		if ok != (want > 0) || ok && len(msgs) != want {
-			t.Errorf("%s: %v, %v", in, msgs, ok)
+			t.Errorf("%.200s: %v, %v", in, msgs, ok)
 		}
 	}
 }
@@ -159,7 +165,7 @@ func FuzzDecodeMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"z":9007199254740993,"a":"\u00e9\""}}`, `{"id":"x","jsonrpc":"2.0","error":{"code":-1,"message":"m","data":[1]}}`,
 		`{"jsonrpc":"2.0","id":1.5,"method":"m","params":[]}`, `{"jsonrpc":"2.0","method":""}`, `{"jsonrpc":"2.0","method":null,"id":1}`, `{"JSONRPC":"2.0","id":1}`,
-		`{"jsonrpc":"2.0","id":1,"result":null,"error":null} and more`, `{"jsonrpc":"2.0","id":1,"id":2,"result":1,"result":2}`, `{"jsonrpc":"2.0","id":[],"result":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":null} and more`, `{"jsonrpc":"2.0","id":1,"id":2,"result":1,"result":2}`, `{"jsonrpc":"2.0","id":[],"result":1}`, `{"jsonrpc":"2.0","id":[],"id":1,"result":1}`, `{"jsonrpc":"2.0","id":1,"id":null,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"id":{},"result":1}`,
 		`{"jsonrpc":"2.0","id":1,"result":` + deep(999) + `}`, `{"jsonrpc":"2.0","id":1,"result":` + deep(1000) + `}`, `{"jsonrpc":"2.0","id":1,"result":"` + deep(1001) + `\"["}`,
 		`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("]", 500) + deep(1001) + `}`,
 	} {

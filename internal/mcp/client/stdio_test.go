@@ -261,6 +261,16 @@ func TestListOddities(t *testing.T) {
 	}
 }
 
+// TestLargeInitialize checks that a server whose answer to initialize is large is refused, because the SDK would take
+// minutes to decode it.
+func TestLargeInitialize(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("large initialize"))
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	if err == nil || !strings.Contains(err.Error(), "the result of initialize has") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestBadList(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("bad list"))
 	_, err := p.List(t.Context(), "s")

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort/internal/core"
@@ -261,7 +260,7 @@ func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, 
 // noteAcknowledged handles the server's acknowledgement of a subscription.
 func (l *serverLink) noteAcknowledged(params json.RawMessage) {
 	var p struct {
-		Meta          map[string]any `json:"_meta"`
+		Meta          map[string]json.RawMessage `json:"_meta"`
 		Notifications struct {
 			Resources []string `json:"resourceSubscriptions"`
 		} `json:"notifications"`
@@ -269,12 +268,12 @@ func (l *serverLink) noteAcknowledged(params json.RawMessage) {
 	if unmarshalExact(params, &p) != nil {
 		return
 	}
-	id, err := jsonrpc.MakeID(p.Meta[mcp.MetaKeySubscriptionID])
-	if err != nil {
+	var id messageID
+	if unmarshalExact(p.Meta[mcp.MetaKeySubscriptionID], &id) != nil {
 		return
 	}
 	l.mu.Lock()
-	x := l.pending[id]
+	x := l.pending[id.ID]
 	l.mu.Unlock()
 	if x == nil {
 		return
