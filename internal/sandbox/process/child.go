@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	greeting = 10 * time.Second // time in which a child must become ready
+	greeting = time.Minute // time in which a child must become ready
 	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. A shorter
 	// program would take no longer than the measurement. Without a measurement, the report states the memory that the
 	// child used before the program arrived.

@@ -45,7 +45,7 @@ type GuestKind struct {
 	// Harness returns the compiled harness, the code that runs programs in the guest. A guest receives it in the
 	// first frame. Harness is nil if guests already contain their harness.
 	Harness func() []byte
-	// Within bounds how long a guest may take from its start until it is ready. Zero means 30 s.
+	// Within bounds how long a guest may take from its start until it is ready. Zero means one minute.
 	Within time.Duration
 	// Warm sets the number of guests that wait for programs under low load. Zero means 2, a negative number means
 	// none. MaxWarm is the maximum number under load. Zero means 8.
@@ -108,7 +108,7 @@ func New(o Options) *Backend {
 
 func (b *Backend) openPool(k GuestKind) *guestPool {
 	if k.Within == 0 {
-		k.Within = 30 * time.Second
+		k.Within = time.Minute
 	}
 	if k.Warm == 0 {
 		k.Warm = 2
