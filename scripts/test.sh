@@ -186,7 +186,7 @@ list_race() {
 # for the reason that "longest" gives below.
 run_sandboxes() {
   list_sandboxes | tr '\t' '\n' |
-    RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m -count=1 "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
+    RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-s -vet=off -timeout 60m -count=1 "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
 # The packages that take longest, in this order. They run first and without go's cache of results: they open a million
@@ -194,13 +194,13 @@ run_sandboxes() {
 longest=(retort/cmd/retort retort/internal/engine retort/internal/sandbox/process retort/internal/sandbox/guest retort/internal/mcp/client
   retort/internal/sandbox/guest/python retort/internal/mcp/server retort/internal/audit/sqlstore)
 
-# run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the
-# time of linking.
+# run_tests [FLAGS] runs the tests that list_tests lists. -s leaves out debug information and symbols, which would take half
+# of the time of linking. Vetting is left to make check, which covers all packages.
 run_tests() {
   local packages
   mapfile -t packages < <(list_tests | cut -f1 | grep -vxFf <(printf '%s\n' "${longest[@]}"))
-  go test -ldflags=-w -timeout 60m -count=1 "$@" "${longest[@]}" || status=$?
-  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" || status=$?
+  go test -ldflags=-s -vet=off -timeout 60m -count=1 "$@" "${longest[@]}" || status=$?
+  go test -ldflags=-s -vet=off -timeout 60m "$@" "${packages[@]}" || status=$?
 }
 
 if [[ $action == list ]]; then
