@@ -6,35 +6,98 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort/internal/admin"
+	"retort/internal/config"
 )
 
-// configCommands defines the command "retort config" and its subcommand.
+// configCommands defines the command "retort config" and its subcommands.
 type configCommands struct{ *app }
 
 func (a configCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Inspect the configuration"}
-	show := &cobra.Command{
-		Use: "show", Short: "Print which files were read and which policies result from them", Args: cobra.NoArgs,
-		Long: "Print which files were read, and the settings of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed in their translated form.",
+	c.AddCommand(a.show(), a.check(), a.schema())
+	return c
+}
+
+func (a configCommands) show() *cobra.Command {
+	var defaults bool
+	c := &cobra.Command{
+		Use: "show", Short: "Print the settings that apply and the file that each comes from", Args: cobra.NoArgs,
+		Long: `Print which files were read, and the settings that differ from their defaults or decide what programs
+may do. A comment behind a setting names the file and the line that states it. Secret values are
+printed as ***. network_policy and sandbox_options are printed as the settings that they mean.`,
+		Example: `  retort config show             the settings of this folder
+  retort config show --defaults  all settings, also those with their defaults`,
 		RunE: func(*cobra.Command, []string) error {
-			m, err := admin.ExplainConfig(a.retortConfig())
+			m, err := admin.ExplainConfig(a.retortConfig(), defaults)
 			if err != nil {
 				return err
 			}
-			for _, w := range m.Warnings {
-				a.printWarning(w)
+			return a.printExplanation(m, m.Settings)
+		},
+	}
+	c.Flags().BoolVar(&defaults, "defaults", false, "print all settings, also those that have their defaults")
+	offerJSON(c)
+	return c
+}
+
+func (a configCommands) check() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check [FILE...]", Short: "Check configuration files and print all errors",
+		Long: `Check the configuration files and print all errors, each with its file, line and column. FILE is a
+retort.yaml or a client's file with servers; without FILE, the files of this folder are checked.
+Nothing is started. The exit code is 2 if a file has an error.`,
+		Example: `  retort config check              the files that retort would read here
+  retort config check retort.yaml  one file`,
+		RunE: func(_ *cobra.Command, files []string) error {
+			from := a.retortConfig()
+			if len(files) > 0 {
+				from.Files = files
 			}
-			if a.asJSON {
-				return a.printJSON(m)
+			m, err := admin.ExplainConfig(from, false)
+			if err != nil {
+				return err
 			}
-			for _, f := range m.Files {
-				fmt.Fprintln(a.stdout, "# read:", f)
+			result := "ok\n"
+			if len(m.Files) == 0 {
+				result = "there are no configuration files; retort install CLIENT takes over the servers of a client\n"
 			}
-			_, err = fmt.Fprint(a.stdout, m.Settings)
+			return a.printExplanation(m, result)
+		},
+	}
+	offerJSON(c)
+	return c
+}
+
+// printExplanation prints warnings, the names of the files that were read, and text.
+func (a configCommands) printExplanation(m admin.ConfigExplanation, text string) error {
+	for _, w := range m.Warnings {
+		a.printWarning(w)
+	}
+	if a.asJSON {
+		return a.printJSON(m)
+	}
+	for _, f := range m.Files {
+		fmt.Fprintln(a.stdout, "# read:", f)
+	}
+	_, err := fmt.Fprint(a.stdout, text)
+	return err
+}
+
+func (a configCommands) schema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of retort.yaml", Args: cobra.NoArgs,
+		Long: `Print the JSON Schema of retort.yaml. Editors use it to complete and check settings if the file begins
+with this line:
+
+  # yaml-language-server: $schema=retort.schema.json`,
+		Example: "  retort config schema > retort.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			text, err := config.SettingsSchema()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s\n", text)
 			return err
 		},
 	}
-	offerJSON(show)
-	c.AddCommand(show)
-	return c
 }

@@ -14,25 +14,25 @@ type Command struct {
 	Args    []string // patterns, of which each argument matches one; none allows no argument
 }
 
-func (c *Command) readFunc() readFunc {
+func (c *Command) reader() settingReader {
 	whole := readObject(
-		fieldReader{
-			"command",
-			readChecked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }),
-		},
-		fieldReader{"args", readList(&c.Args, func(s *string) readFunc {
-			return readChecked(
-				s, "the allowed form of an argument, perhaps with *, or a regular expression /^…$/",
-				func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil },
-			)
-		})},
+		fieldReader{"command", "Name or absolute path of the program.", readChecked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })},
+		fieldReader{"args", "Patterns, one of which each argument must match: text with *, or a regular expression /^…$/.", readList(&c.Args, readArgumentPattern)},
 	)
-	return func(r *nodeReader, v *valueNode) {
-		whole(r, v)
+	whole.schema = whole.schema.withRequired("command")
+	return whole.checkedBy(func(r *nodeReader, v *valueNode) {
+		whole.read(r, v)
 		if v.kind == objectKind && v.findEntry("command") == nil {
 			r.addProblem(v, "", "the rule does not name a command")
 		}
-	}
+	})
+}
+
+func readArgumentPattern(s *string) settingReader {
+	return readChecked(
+		s, "the allowed form of an argument, perhaps with *, or a regular expression /^…$/",
+		func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil },
+	)
 }
 
 // baseName returns the name under which programs call the command: the base name of its path.

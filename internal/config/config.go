@@ -43,6 +43,8 @@ type Config struct {
 	Files    []string // absolute paths of what was read
 	Home     string   // absolute; workspace, catalog and the rest live there. It may not exist yet.
 	Warnings []string
+	// Stated holds the position of each setting that a file states, by its path, such as http.addr.
+	Stated map[string]Position
 }
 
 // Load reads the configuration. Without any file it returns an empty Config. Its error is a *core.Error of kind
@@ -78,7 +80,7 @@ func ParseSettings(file, dir string, text []byte, getenv func(string) (string, b
 		return Settings{}, problems.sortedError()
 	}
 	r := &nodeReader{file: file, dir: dir, vars: variableLookup{getenv: getenv}}
-	s.readFunc()(r, n)
+	s.reader().read(r, n)
 	if err := r.problems.sortedError(); err != nil {
 		return Settings{}, err
 	}
@@ -189,11 +191,13 @@ func (l *loader) chooseSettings() {
 	for _, f := range l.found {
 		r := l.newReader(f.file)
 		r.dir = filepath.Dir(f.file)
+		r.stated = map[string]Position{}
 		if f.place.Line > 0 {
-			r.path = []string{"mcpCodeExecution"}
+			r.path, r.prefix = []string{"mcpCodeExecution"}, 1
 		}
 		l.config.Settings = Settings{}
-		l.config.Settings.readFunc()(r, f.node)
+		l.config.Settings.reader().read(r, f.node)
+		l.config.Stated = r.stated
 		l.problems = append(l.problems, r.problems...)
 	}
 }

@@ -8,7 +8,7 @@ import (
 const maxEnvFile = 1 << 20
 
 // readFilePath returns the reader for a setting whose value is the path of a file.
-func readFilePath(v *string) readFunc { return readPath(v) }
+func readFilePath(v *string) settingReader { return readPath(v) }
 
 // readEnvFile adds the variables of an environment file to the environment of a server. Variables in the entry itself
 // take precedence.

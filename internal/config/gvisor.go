@@ -5,6 +5,6 @@ type GVisor struct {
 	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
 }
 
-func (g *GVisor) readFunc() readFunc {
-	return readObject(fieldReader{"runsc", readProgramName(&g.Runsc)})
+func (g *GVisor) reader() settingReader {
+	return readObject(fieldReader{"runsc", "Path of runsc, or its name in PATH.", readProgramName(&g.Runsc)})
 }

@@ -47,25 +47,28 @@ func (h HTTP) withDefaults() HTTP {
 	return h
 }
 
-func (h *HTTP) readFunc() readFunc {
+func (h *HTTP) reader() settingReader {
 	return readObject(
-		fieldReader{"addr", func(r *nodeReader, n *valueNode) { readChecked(&h.Addr, "host:port", isAddress)(r, n) }},
-		fieldReader{"allowedHosts", readList(&h.AllowedHosts, readDomain)},
-		fieldReader{"allowedOrigins", readList(&h.AllowedOrigins, readOrigin)},
-		fieldReader{"tls", readObject(fieldReader{"cert", readPath(&h.TLS.Cert)}, fieldReader{"key", readPath(&h.TLS.Key)})},
-		fieldReader{"oauth", h.OAuth.readFunc()},
-		fieldReader{"maxBody", readSize(&h.MaxBody, kib, gib)},
-		fieldReader{"maxHeader", readSize(&h.MaxHeader, 4*kib, mib)},
-		fieldReader{"connections", readInt(&h.Connections, 1, 1_000_000)},
-		fieldReader{"connectionsPerAddress", readInt(&h.PerAddress, 1, 1_000_000)},
-		fieldReader{"sessions", readInt(&h.Sessions, 1, 100_000)},
-		fieldReader{"allSessions", readInt(&h.AllSessions, 1, 1_000_000)},
-		fieldReader{"executions", readInt(&h.Executions, 1, 100_000)},
-		fieldReader{"programs", readInt(&h.Programs, 1, 100_000)},
-		fieldReader{"rate", readRate(&h.Rate, 10_000_000)},
-		fieldReader{"idle", readDuration(&h.Idle, time.Second, 30*24*time.Hour)},
-		fieldReader{"readTimeout", readDuration(&h.ReadTimeout, 100*time.Millisecond, time.Hour)},
-		fieldReader{"drain", readDuration(&h.Drain, 0, time.Hour)},
+		fieldReader{"addr", "Address of retort serve --http on.", readChecked(&h.Addr, "host:port", isAddress)},
+		fieldReader{"allowedHosts", "Further names that requests may name as their host.", readList(&h.AllowedHosts, readDomain)},
+		fieldReader{"allowedOrigins", "Origins of web pages that may send requests.", readList(&h.AllowedOrigins, readOrigin)},
+		fieldReader{"tls", "Certificate and key of the listener, as PEM files.", readObject(
+			fieldReader{"cert", "File with the certificate and its chain.", readPath(&h.TLS.Cert)},
+			fieldReader{"key", "File with the private key.", readPath(&h.TLS.Key)},
+		)},
+		fieldReader{"oauth", "Authorization server whose access tokens are accepted.", h.OAuth.reader()},
+		fieldReader{"maxBody", "Maximum size of a request.", readSize(&h.MaxBody, kib, gib)},
+		fieldReader{"maxHeader", "Maximum size of a request's headers.", readSize(&h.MaxHeader, 4*kib, mib)},
+		fieldReader{"connections", "Maximum number of connections at once.", readInt(&h.Connections, 1, 1_000_000)},
+		fieldReader{"connectionsPerAddress", "Maximum number of connections from one address. The default is a quarter of connections.", readInt(&h.PerAddress, 1, 1_000_000)},
+		fieldReader{"sessions", "Maximum number of sessions of one principal.", readInt(&h.Sessions, 1, 100_000)},
+		fieldReader{"allSessions", "Maximum number of sessions.", readInt(&h.AllSessions, 1, 1_000_000)},
+		fieldReader{"executions", "Maximum number of unfinished executions of one principal.", readInt(&h.Executions, 1, 100_000)},
+		fieldReader{"programs", "Maximum number of programs that run at once. The default suits the machine.", readInt(&h.Programs, 1, 100_000)},
+		fieldReader{"rate", "Maximum rate of one principal's requests.", readRate(&h.Rate, 10_000_000)},
+		fieldReader{"idle", "Time without a request after which a session ends.", readDuration(&h.Idle, time.Second, 30*24*time.Hour)},
+		fieldReader{"readTimeout", "Time in which a request must have arrived.", readDuration(&h.ReadTimeout, 100*time.Millisecond, time.Hour)},
+		fieldReader{"drain", "Time for running requests to finish when Retort stops.", readDuration(&h.Drain, 0, time.Hour)},
 	)
 }
 
@@ -74,7 +77,7 @@ func isAddress(s string) bool {
 	return err == nil && port != ""
 }
 
-func readOrigin(s *string) readFunc {
+func readOrigin(s *string) settingReader {
 	return readChecked(s, "an origin such as https://app.example.com", func(o string) bool {
 		u, err := url.Parse(o)
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Path == "" && u.RawQuery == ""

@@ -35,42 +35,45 @@ func (o OAuthClient) fillFrom(other OAuthClient) OAuthClient {
 
 func (o *OAuthClient) fieldReaders() []fieldReader {
 	return []fieldReader{
-		{"clientId", readText(&o.ClientID)},
-		{"clientSecret", readText(&o.ClientSecret)},
-		{"clientMetadata", readChecked(&o.ClientMetadata, "an https address with a path", isDocument)},
-		{"scopes", readScopes(&o.Scopes)},
-		{"redirectPort", readInt(&o.RedirectPort, 1, 65535)},
+		{"clientId", "Client id that was registered by hand at the authorization server.", readText(&o.ClientID)},
+		{"clientSecret", "Secret that belongs to the client id.", secret(readText(&o.ClientSecret))},
+		{"clientMetadata", "Address (https) of a client id metadata document.", readChecked(&o.ClientMetadata, "an https address with a path", isDocument)},
+		{"scopes", "Scopes to ask for instead of those that the server names.", readScopes(&o.Scopes)},
+		{"redirectPort", "Port of the loopback address to which the browser is redirected.", readInt(&o.RedirectPort, 1, 65535)},
 	}
 }
 
-func (o *OAuthClient) readFunc() readFunc { return readObject(o.fieldReaders()...) }
+func (o *OAuthClient) reader() settingReader { return readObject(o.fieldReaders()...) }
 
-// entryReadFunc returns the reader for the login settings that clients write into their own entries. It ignores
+// entryReader returns the reader for the login settings that clients write into their own entries. It ignores
 // fields that Retort does not know, and a login setting that is not an object, because these concern only the client.
-func (o *OAuthClient) entryReadFunc() readFunc {
+func (o *OAuthClient) entryReader() settingReader {
 	known := slices.Concat(o.fieldReaders(), []fieldReader{
-		{"callbackPort", readInt(&o.RedirectPort, 1, 65535)},
-		{"CLIENT_ID", readText(&o.ClientID)},
-		{"CLIENT_SECRET", readText(&o.ClientSecret)},
+		{"callbackPort", "", readInt(&o.RedirectPort, 1, 65535)},
+		{"CLIENT_ID", "", readText(&o.ClientID)},
+		{"CLIENT_SECRET", "", readText(&o.ClientSecret)},
 	})
-	return func(r *nodeReader, n *valueNode) {
+	entry := readOpenObject(known...)
+	return entry.checkedBy(func(r *nodeReader, n *valueNode) {
 		if n.kind == objectKind {
-			readOpenObject(known...)(r, n)
+			entry.read(r, n)
 		}
-	}
+	})
 }
 
 // readScopes reads a list, or a string with scopes separated by spaces.
-func readScopes(all *[]string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readScopes(all *[]string) settingReader {
+	list := readList(all, readText)
+	read := func(r *nodeReader, n *valueNode) {
 		if n.kind == listKind {
-			readList(all, readText)(r, n)
+			list.read(r, n)
 			return
 		}
 		var s string
-		readText(&s)(r, n)
+		readText(&s).read(r, n)
 		*all = strings.Fields(s)
 	}
+	return settingReader{read, anyOf(list.schema, textSchema), list.show}
 }
 
 func isDocument(s string) bool {

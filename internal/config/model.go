@@ -73,32 +73,36 @@ func (o Orchestrator) withDefaults() Orchestrator {
 	return o
 }
 
-func (m *Model) readFunc() readFunc {
+func (m *Model) reader() settingReader {
 	whole := readObject(
-		fieldReader{"provider", readOneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
-		fieldReader{"url", readChecked(&m.URL, "an https address such as https://example.com/v1 (http is allowed for this machine only)", isTrustworthy)},
-		fieldReader{"model", readText(&m.Model)},
-		fieldReader{"key", readText(&m.Key)},
-		fieldReader{"maxTokens", readInt(&m.MaxTokens, 256, 1_000_000)},
-		fieldReader{"timeout", readDuration(&m.Timeout, time.Second, time.Hour)},
-		fieldReader{"price", readObject(
-			fieldReader{"input", readFloat(&m.Price.Input, 0, 1_000_000)},
-			fieldReader{"output", readFloat(&m.Price.Output, 0, 1_000_000)},
-			fieldReader{"currency", readChecked(&m.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+		fieldReader{"provider", "Kind of service that runs the model. auto means an endpoint if url or model is set, otherwise the client's model.", readOneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
+		fieldReader{"url", "Address of the endpoint. The default is that of the provider.", readTrustworthy(&m.URL, "https://example.com/v1")},
+		fieldReader{"model", "Name of the model at the endpoint.", readText(&m.Model)},
+		fieldReader{"key", "API key, or keyring if it is stored in the system's keyring.", secret(readText(&m.Key))},
+		fieldReader{"maxTokens", "Maximum number of tokens of one answer.", readInt(&m.MaxTokens, 256, 1_000_000)},
+		fieldReader{"timeout", "Maximum time of one request.", readDuration(&m.Timeout, time.Second, time.Hour)},
+		fieldReader{"price", "Price of a million tokens, for statistics.", readObject(
+			fieldReader{"input", "Price of a million tokens that the model reads.", readFloat(&m.Price.Input, 0, 1_000_000)},
+			fieldReader{"output", "Price of a million tokens that the model writes.", readFloat(&m.Price.Output, 0, 1_000_000)},
+			fieldReader{"currency", "Currency, as it is shown before the amount.", readCurrency(&m.Price.Currency)},
 		)},
 	)
-	return func(r *nodeReader, n *valueNode) {
-		whole(r, n)
+	return whole.checkedBy(func(r *nodeReader, n *valueNode) {
+		whole.read(r, n)
 		if m.Model == "" && (m.URL != "" || m.IsEndpoint()) && n.kind == objectKind && n.findEntry("model") == nil {
 			r.addProblem(n, "set model to the name that the endpoint uses", "model is missing")
 		}
-	}
+	})
 }
 
-func (o *Orchestrator) readFunc() readFunc {
+func readCurrency(s *string) settingReader {
+	return readChecked(s, "a currency such as $ or EUR", func(s string) bool { return regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString(s) })
+}
+
+func (o *Orchestrator) reader() settingReader {
 	return readObject(
-		fieldReader{"attempts", readInt(&o.Attempts, 1, 10)},
-		fieldReader{"tools", readInt(&o.Tools, 1, 50)},
-		fieldReader{"tokens", readInt(&o.Tokens, 1000, 100_000_000)},
+		fieldReader{"attempts", "Maximum number of programs that the model may write for one agent task.", readInt(&o.Attempts, 1, 10)},
+		fieldReader{"tools", "Maximum number of tools whose definitions the model receives.", readInt(&o.Tools, 1, 50)},
+		fieldReader{"tokens", "Maximum number of tokens that one agent task may use.", readInt(&o.Tokens, 1000, 100_000_000)},
 	)
 }

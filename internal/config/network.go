@@ -55,62 +55,66 @@ func (n Network) withDefaults() Network {
 	return n
 }
 
-func (n *Network) readFunc() readFunc {
+func (n *Network) reader() settingReader {
 	return readObject(
-		fieldReader{"default", readOneOf(&n.Default, NetworkDeny, NetworkAllow)},
-		fieldReader{"whitelist", readList(&n.Whitelist, (*NetworkRule).readFunc)},
-		fieldReader{"blacklist", readList(&n.Blacklist, readNetworkTarget)},
-		fieldReader{"rateLimitPerDomain", readRate(&n.RateLimitPerDomain, 1_000_000)},
-		fieldReader{"bytesPerRun", readSize(&n.BytesPerRun, kib, tib)},
-		fieldReader{"certificates", readPath(&n.Certificates)},
-		fieldReader{"secrets", readList(&n.Secrets, (*NetworkSecret).readFunc)},
+		fieldReader{"default", "Whether programs may reach hosts that are on neither list.", readOneOf(&n.Default, NetworkDeny, NetworkAllow)},
+		fieldReader{"whitelist", "Hosts that programs may reach.", readList(&n.Whitelist, (*NetworkRule).reader)},
+		fieldReader{"blacklist", "Domains, addresses and ranges that programs may not reach. It is stronger than whitelist.", readList(&n.Blacklist, readNetworkTarget)},
+		fieldReader{"rateLimitPerDomain", "Maximum rate of requests to one domain.", readRate(&n.RateLimitPerDomain, 1_000_000)},
+		fieldReader{"bytesPerRun", "Bytes that one execution may send and receive.", readSize(&n.BytesPerRun, kib, tib)},
+		fieldReader{"certificates", "File with certificate authorities (PEM), instead of those of the machine.", readPath(&n.Certificates)},
+		fieldReader{"secrets", "Headers with secret values, which Retort adds to requests. Programs never see the values.", readList(&n.Secrets, (*NetworkSecret).reader)},
 	)
 }
 
-func (n *NetworkRule) readFunc() readFunc {
+func (n *NetworkRule) reader() settingReader {
 	whole := readObject(
-		fieldReader{"domain", readDomain(&n.Domain)},
-		fieldReader{"ports", readList(&n.Ports, func(p *int) readFunc { return readInt(p, 1, 65_535) })},
-		fieldReader{"protocols", readList(&n.Protocols, func(p *string) readFunc { return readOneOf(p, "https", "http", "wss", "ws", "tcp", "ssh") })},
+		fieldReader{"domain", "A name, or *.name for everything below it.", readDomain(&n.Domain)},
+		fieldReader{"ports", "Allowed ports. The default is the standard ports of the protocols.", readList(&n.Ports, func(p *int) settingReader { return readInt(p, 1, 65_535) })},
+		fieldReader{"protocols", "Allowed protocols. The default is https.", readList(&n.Protocols, func(p *string) settingReader { return readOneOf(p, "https", "http", "wss", "ws", "tcp", "ssh") })},
 	)
-	return func(r *nodeReader, v *valueNode) {
-		if v.kind == textKind {
-			readDomain(&n.Domain)(r, v)
-			return
-		}
-		whole(r, v)
-		if slices.Contains(n.Protocols, "ssh") && len(n.Ports) > 0 && !slices.Contains(n.Ports, 22) {
-			r.addProblem(v, "add 22 to ports", "ssh is allowed only on port 22")
-		}
-		if v.kind == objectKind && v.findEntry("domain") == nil {
-			r.addProblem(v, "", "the rule does not name a domain")
-		}
+	domain := readDomain(&n.Domain)
+	return settingReader{
+		read: func(r *nodeReader, v *valueNode) {
+			if v.kind == textKind {
+				domain.read(r, v)
+				return
+			}
+			whole.read(r, v)
+			if slices.Contains(n.Protocols, "ssh") && len(n.Ports) > 0 && !slices.Contains(n.Ports, 22) {
+				r.addProblem(v, "add 22 to ports", "ssh is allowed only on port 22")
+			}
+			if v.kind == objectKind && v.findEntry("domain") == nil {
+				r.addProblem(v, "", "the rule does not name a domain")
+			}
+		},
+		schema: anyOf(domain.schema, whole.schema.withRequired("domain")),
+		show:   whole.show,
 	}
 }
 
-func (s *NetworkSecret) readFunc() readFunc {
+func (s *NetworkSecret) reader() settingReader {
 	whole := readObject(
-		fieldReader{"domain", readDomain(&s.Domain)},
-		fieldReader{"header", readChecked(&s.Header, "the name of a header", isHeader)},
-		fieldReader{"value", readChecked(&s.Value, "the value of a header", func(v string) bool { return v != "" && !strings.ContainsAny(v, "\r\n\x00") })},
+		fieldReader{"domain", "A name, or *.name for everything below it.", readDomain(&s.Domain)},
+		fieldReader{"header", "Name of the header.", readMatching(&s.Header, "the name of a header", headerPattern)},
+		fieldReader{"value", "Value of the header, usually a variable such as ${TOKEN}.", secret(readChecked(&s.Value, "the value of a header", func(v string) bool { return v != "" && !strings.ContainsAny(v, "\r\n\x00") }))},
 	)
-	return func(r *nodeReader, v *valueNode) {
-		whole(r, v)
+	whole.schema = whole.schema.withRequired("domain", "header", "value")
+	return whole.checkedBy(func(r *nodeReader, v *valueNode) {
+		whole.read(r, v)
 		if v.kind == objectKind && (v.findEntry("domain") == nil || v.findEntry("header") == nil || v.findEntry("value") == nil) {
 			r.addProblem(v, "", "a network secret needs a domain, a header and a value")
 		}
-	}
+	})
 }
 
-func isHeader(name string) bool {
-	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
-}
+const headerPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
-func readNetworkTarget(s *string) readFunc {
+func readNetworkTarget(s *string) settingReader {
 	return readChecked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
 }
 
-func readDomain(s *string) readFunc {
+func readDomain(s *string) settingReader {
 	return readChecked(s, "a domain such as *.example.com", isDomain)
 }
 

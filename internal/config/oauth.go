@@ -3,7 +3,6 @@ package config
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 )
 
 // OAuth configures the authorization server whose tokens are accepted. An empty Issuer means none.
@@ -17,32 +16,36 @@ type OAuth struct {
 	Algorithms []string // of signatures
 }
 
-func (o *OAuth) readFunc() readFunc {
-	address := func(s *string) readFunc {
-		return readChecked(s, "an https address such as https://login.example.com (http is allowed for this machine only)", isTrustworthy)
-	}
-	printing := regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`).MatchString
+// claimText matches the values of claims that settings can name, such as audiences and scopes.
+const claimText = `^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`
+
+func (o *OAuth) reader() settingReader {
 	whole := requireKeys(readObject(
-		fieldReader{"issuer", address(&o.Issuer)},
-		fieldReader{"audience", readChecked(&o.Audience, "the audience of tokens, such as https://retort.example.com/mcp", printing)},
-		fieldReader{"resource", address(&o.Resource)},
-		fieldReader{"jwks", address(&o.JWKS)},
-		fieldReader{"scopes", readList(&o.Scopes, func(s *string) readFunc { return readChecked(s, "a scope such as mcp:tools", printing) })},
-		fieldReader{"principal", readChecked(&o.Principal, "the name of a claim, such as sub or email", printing)},
-		fieldReader{"algorithms", readList(&o.Algorithms, func(s *string) readFunc {
+		fieldReader{"issuer", "Address of the authorization server.", readTrustworthy(&o.Issuer, "https://login.example.com")},
+		fieldReader{"audience", "Audience that access tokens must be for.", readMatching(&o.Audience, "the audience of tokens, such as https://retort.example.com/mcp", claimText)},
+		fieldReader{"resource", "Address of this server, if the audience is not one.", readTrustworthy(&o.Resource, "https://login.example.com")},
+		fieldReader{"jwks", "Address of the issuer's keys, if its metadata does not name it.", readTrustworthy(&o.JWKS, "https://login.example.com")},
+		fieldReader{"scopes", "Scopes that an access token must have, all of them.", readList(&o.Scopes, func(s *string) settingReader { return readMatching(s, "a scope such as mcp:tools", claimText) })},
+		fieldReader{"principal", "Claim that names the principal, such as sub or email.", readMatching(&o.Principal, "the name of a claim, such as sub or email", claimText)},
+		fieldReader{"algorithms", "Accepted algorithms of signatures.", readList(&o.Algorithms, func(s *string) settingReader {
 			return readOneOf(s, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 		})},
 	), "issuer", "audience")
-	return func(r *nodeReader, n *valueNode) {
+	return whole.checkedBy(func(r *nodeReader, n *valueNode) {
 		before := len(r.problems)
-		whole(r, n)
+		whole.read(r, n)
 		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
 			r.addProblem(
 				n, "resource: https://retort.example.com/mcp",
 				"resource is missing: the audience is not a URL, so clients cannot learn the address of this server",
 			)
 		}
-	}
+	})
+}
+
+// readTrustworthy reads the address of a service whose answers Retort trusts. example is such an address.
+func readTrustworthy(s *string, example string) settingReader {
+	return readChecked(s, "an https address such as "+example+" (http is allowed for this machine only)", isTrustworthy)
 }
 
 // isTrustworthy reports whether answers from a URL can be trusted: it uses https or names this machine.

@@ -34,18 +34,19 @@ const (
 
 func (p *PassThrough) fieldReaders() []fieldReader {
 	return []fieldReader{
-		{"expose", readOneOf(&p.Expose, ExposeSearch, ExposeDirect)},
-		{"elicitation", readOneOf(&p.Elicitation, Allow, Deny)},
-		{"sampling", readOneOf(&p.Sampling, Allow, Deny)},
-		{"roots", readList(&p.Roots, readRoot)},
+		{"expose", "Whether clients see the tools, prompts and resources of the server only through search, or also directly.", readOneOf(&p.Expose, ExposeSearch, ExposeDirect)},
+		{"elicitation", "Whether the server may ask the person at the client.", readOneOf(&p.Elicitation, Allow, Deny)},
+		{"sampling", "Whether the server may use the client's model.", readOneOf(&p.Sampling, Allow, Deny)},
+		{"roots", "Folders or URIs that the server receives when it asks for roots.", readList(&p.Roots, readRoot)},
 	}
 }
 
 // readRoot reads a folder as an absolute path, a path relative to the file's folder, or a URI.
-func readRoot(v *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readRoot(v *string) settingReader {
+	root := readText(v)
+	return root.checkedBy(func(r *nodeReader, n *valueNode) {
 		var s string
-		if readChecked(&s, "a path or a URI", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s == "" {
+		if readChecked(&s, "a path or a URI", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }).read(r, n); s == "" {
 			return
 		}
 		if scheme, _, ok := strings.Cut(s, "://"); ok && len(scheme) > 1 {
@@ -57,5 +58,5 @@ func readRoot(v *string) readFunc {
 			p = "/" + p // C:/folder
 		}
 		*v = (&url.URL{Scheme: "file", Path: p}).String()
-	}
+	})
 }

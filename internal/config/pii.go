@@ -6,37 +6,44 @@ import (
 	"time"
 )
 
-func (p *PII) readFunc() readFunc {
+func (p *PII) reader() settingReader {
+	mode := func(m *PIIMode) settingReader { return readOneOf(m, PIISealed, PIIBorder, PIIOff) }
+	words := func(w *[]string) settingReader { return readList(w, readPIIWord) }
 	return readObject(
-		fieldReader{"modes", readMap(&p.Modes, checkPIITypeKey, func(m *PIIMode) readFunc { return readOneOf(m, PIISealed, PIIBorder, PIIOff) })},
-		fieldReader{"regions", readList(&p.Regions, func(s *string) readFunc {
-			return readChecked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
+		fieldReader{"modes", "For each type: sealed hides values from programs and the model, border only from the model, off from nobody.", readMap(&p.Modes, checkPIITypeKey, mode)},
+		fieldReader{"regions", "Countries whose numbers are recognised, as ISO 3166 codes.", readList(&p.Regions, func(s *string) settingReader {
+			return readMatching(s, "a country's two capital letters, such as US", `^[A-Z]{2}$`)
 		})},
-		fieldReader{"restoreToModel", readSwitch(&p.RestoreToModel)},
-		fieldReader{"showInForms", readSwitch(&p.ShowInForms)},
-		fieldReader{"words", readMap(&p.Words, checkPIITypeKey, func(w *[]string) readFunc { return readList(w, readPIIWord) })},
-		fieldReader{"keys", readMap(&p.Keys, func(*nodeReader, *valueNode) {}, readPIIType)},
-		fieldReader{"types", readMap(&p.Types, checkNewPIIType, (*PIIType).readFunc)},
-		fieldReader{"expiry", readDuration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
-		fieldReader{
-			"key",
-			readObject(fieldReader{"variable", readText(&p.Key.Variable)}, fieldReader{"age", readPath(&p.Key.Age)}, fieldReader{"identity", readPath(&p.Key.Identity)}),
-		},
+		fieldReader{"restoreToModel", "Allow the tool restore_pii to return real values to the model, if a person approves.", readSwitch(&p.RestoreToModel)},
+		fieldReader{"showInForms", "Forms of clients may show real values, because only the user sees them.", readSwitch(&p.ShowInForms)},
+		fieldReader{"words", "For each type: words and phrases that are always of this type.", readMap(&p.Words, checkPIITypeKey, words)},
+		fieldReader{"keys", "For each name of a key in a result, in any spelling: the type of its values.", readMap(&p.Keys, func(*nodeReader, *valueNode) {}, readPIIType)},
+		fieldReader{"types", "Further types of personal data.", readMap(&p.Types, checkNewPIIType, (*PIIType).reader)},
+		fieldReader{"expiry", "Time after which the tokens of an unused session are removed.", readDuration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
+		fieldReader{"key", "Where the encryption key is stored. The default is the system's keyring, or a file of the user.", readObject(
+			fieldReader{"variable", "Environment variable that contains the key.", readText(&p.Key.Variable)},
+			fieldReader{"age", "File with the key, encrypted with age.", readPath(&p.Key.Age)},
+			fieldReader{"identity", "File with the age identity that decrypts the key.", readPath(&p.Key.Identity)},
+		)},
 	)
 }
 
-func readPIIWord(s *string) readFunc {
+func readPIIWord(s *string) settingReader {
 	return readChecked(s, "a word of four letters or more", func(w string) bool { return len(w) >= 4 && len(w) <= 200 })
 }
 
-func readPIIType(s *string) readFunc {
-	return func(r *nodeReader, n *valueNode) { readOneOf(s, r.piiTypes...)(r, n) }
+func readPIIType(s *string) settingReader {
+	return settingReader{
+		read:   func(r *nodeReader, n *valueNode) { readOneOf(s, r.piiTypes...).read(r, n) },
+		schema: matchingSchema("^[a-z]+(_[a-z]+)*$"),
+		show:   func() any { return showText(*s) },
+	}
 }
 
 // withPIITypes returns a reader of the settings that first collects the names of the types in pii.types and then
-// calls read. The names must be known first, because any part of the file may use them.
-func withPIITypes(read readFunc) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+// reads the settings with whole. The names must be known first, because any part of the file may use them.
+func withPIITypes(whole settingReader) settingReader {
+	return whole.checkedBy(func(r *nodeReader, n *valueNode) {
 		r.piiTypes = piiTypes()
 		if section := n.findEntry("pii"); section != nil {
 			if types := section.value.findEntry("types"); types != nil {
@@ -47,8 +54,8 @@ func withPIITypes(read readFunc) readFunc {
 				}
 			}
 		}
-		read(r, n)
-	}
+		whole.read(r, n)
+	})
 }
 
 // checkNewPIIType checks the name of a further type of personal data. Tokens contain the name in capitals.
@@ -61,10 +68,10 @@ func checkNewPIIType(r *nodeReader, key *valueNode) {
 	}
 }
 
-func (t *PIIType) readFunc() readFunc {
+func (t *PIIType) reader() settingReader {
 	return readObject(
-		fieldReader{"pattern", readChecked(&t.Pattern, "a regular expression (RE2) that does not match the empty text, such as 'EMP-[0-9]{6}'", isForm)},
-		fieldReader{"words", readList(&t.Words, readPIIWord)},
+		fieldReader{"pattern", "Regular expression (RE2) for values of this type.", readChecked(&t.Pattern, "a regular expression (RE2) that does not match the empty text, such as 'EMP-[0-9]{6}'", isForm)},
+		fieldReader{"words", "Words and phrases that are always of this type.", readList(&t.Words, readPIIWord)},
 	)
 }
 

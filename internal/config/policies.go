@@ -41,52 +41,73 @@ type monitoringPolicy struct {
 }
 
 // fieldReaders returns the keys of the policy blocks in a settings file, with their readers.
-func (p *policyBlocks) fieldReaders() []fieldReader {
+func (p *policyBlocks) fieldReaders(levels *map[PermissionLevel]LevelRules) []fieldReader {
 	return []fieldReader{
-		{"network_policy", p.networkReadFunc()},
-		{"permission_levels", p.readLevels},
-		{"sandbox_options", p.readSandboxes},
+		{"network_policy", "Network rules as policy documents write them. Use network or network_policy, not both.", hidden(p.networkReader())},
+		{"permission_levels", "What programs of each permission level may read, write, reach and start.", p.levelsReader(levels)},
+		{"sandbox_options", "A description of the sandboxes. It changes nothing.", p.sandboxesReader()},
 	}
 }
 
-func (p *policyBlocks) networkReadFunc() readFunc {
+func (p *policyBlocks) networkReader() settingReader {
 	return readObject(
-		fieldReader{"default", readOneOf(&p.network.Default, NetworkDeny, NetworkAllow)},
-		fieldReader{"whitelist", readList(&p.network.Whitelist, (*NetworkRule).readFunc)},
-		fieldReader{"blacklist", readList(&p.network.Blacklist, readNetworkTarget)},
-		fieldReader{"monitoring", readObject(
-			fieldReader{"log_all_connections", p.readLogging},
-			fieldReader{"alert_on_blacklist", readSwitch(&p.monitoring.blacklist)},
-			fieldReader{"alert_on_unusual_volume", readSwitch(&p.monitoring.volume)},
-			fieldReader{"rate_limit_per_domain", readRate(&p.monitoring.rate, 1_000_000)},
+		fieldReader{"default", "Whether programs may reach hosts that are on neither list.", readOneOf(&p.network.Default, NetworkDeny, NetworkAllow)},
+		fieldReader{"whitelist", "Hosts that programs may reach.", readList(&p.network.Whitelist, (*NetworkRule).reader)},
+		fieldReader{"blacklist", "Domains, addresses and ranges that programs may not reach.", readList(&p.network.Blacklist, readNetworkTarget)},
+		fieldReader{"monitoring", "What is recorded and reported about connections.", readObject(
+			fieldReader{"log_all_connections", "Record all connections in the audit log. They always are.", p.readLogging()},
+			fieldReader{"alert_on_blacklist", "Report attempts to reach something on the blacklist.", readSwitch(&p.monitoring.blacklist)},
+			fieldReader{"alert_on_unusual_volume", "Report unusual amounts of data.", readSwitch(&p.monitoring.volume)},
+			fieldReader{"rate_limit_per_domain", "Maximum rate of requests to one domain.", readRate(&p.monitoring.rate, 1_000_000)},
 		)},
 	)
 }
 
-func (p *policyBlocks) readLogging(r *nodeReader, n *valueNode) {
-	readSwitch(&p.monitoring.all)(r, n)
-	if p.monitoring.all == Off {
-		r.addProblem(n, "leave it out; to record nothing at all, set auditLogging: false", "connections cannot be excluded from the audit log")
-	}
+func (p *policyBlocks) readLogging() settingReader {
+	all := readSwitch(&p.monitoring.all)
+	return all.checkedBy(func(r *nodeReader, n *valueNode) {
+		all.read(r, n)
+		if p.monitoring.all == Off {
+			r.addProblem(n, "leave it out; to record nothing at all, set auditLogging: false", "connections cannot be excluded from the audit log")
+		}
+	})
 }
 
-func (p *policyBlocks) readLevels(r *nodeReader, n *valueNode) {
-	p.levels = map[PermissionLevel]LevelRules{}
-	r.eachEntry(n, func(key, value *valueNode) {
-		level := PermissionLevel(key.text)
-		if !slices.Contains(permissionLevels(), level) {
-			r.addProblem(key, suggestName(key.text, namesOf(permissionLevels())), "unknown level %q", shortenText(key.text))
-			return
-		}
-		l := &levelReader{policies: p, level: level}
-		r.readBelow(key.text, value, readMergedObjects(
-			fieldReader{"filesystem", readMergedObjects(fieldReader{"read", l.readPaths(&l.rules.Read)}, fieldReader{"write", l.readWritePaths})},
-			fieldReader{"network", l.readNetworkRules},
-			fieldReader{"commands", readMergedObjects(fieldReader{"allow", l.readCommands}, fieldReader{"deny", l.readDeniedCommands})},
-			fieldReader{"approval_required", readBool(&l.rules.ApprovalRequired)},
-		))
-		p.levels[level] = l.rules.withoutStar()
-	})
+// levelsReader reads permission_levels. It shows the levels that apply.
+func (p *policyBlocks) levelsReader(inForce *map[PermissionLevel]LevelRules) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
+		p.levels = map[PermissionLevel]LevelRules{}
+		r.eachEntry(n, func(key, value *valueNode) {
+			level := PermissionLevel(key.text)
+			if !slices.Contains(permissionLevels(), level) {
+				r.addProblem(key, suggestName(key.text, namesOf(permissionLevels())), "unknown level %q", shortenText(key.text))
+				return
+			}
+			l := &levelReader{policies: p, level: level}
+			r.readBelow(key.text, value, l.reader().read)
+			p.levels[level] = l.rules.withoutStar()
+		})
+	}
+	var levels []fieldReader
+	for _, level := range permissionLevels() {
+		levels = append(levels, fieldReader{string(level), "", (&levelReader{policies: p, level: level}).reader()})
+	}
+	return settingReader{read, objectSchema(levels, true), func() any { return showLevels(*inForce) }}
+}
+
+func (l *levelReader) reader() settingReader {
+	return readMergedObjects(
+		fieldReader{"filesystem", "Files and folders of the workspace.", readMergedObjects(
+			fieldReader{"read", "Paths that programs may read.", l.readPaths(&l.rules.Read)},
+			fieldReader{"write", "Paths that programs may write.", l.readWritePaths()},
+		)},
+		fieldReader{"network", "Hosts that programs may reach.", l.networkReader()},
+		fieldReader{"commands", "Commands that programs may start.", readMergedObjects(
+			fieldReader{"allow", "Names of commands, or *.", l.readCommands()},
+			fieldReader{"deny", "Names of commands that are refused, or *.", l.readDeniedCommands()},
+		)},
+		fieldReader{"approval_required", "A person must approve each program.", readBool(&l.rules.ApprovalRequired)},
+	)
 }
 
 // withoutStar returns the rules without the "*" in DenyCommands, which denies all commands. The same effect is
@@ -103,10 +124,11 @@ func (l LevelRules) withoutStar() LevelRules {
 }
 
 // readMergedObjects reads an object whose keys may also be spread over a list of objects, which are then merged.
-func readMergedObjects(fields ...fieldReader) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readMergedObjects(fields ...fieldReader) settingReader {
+	object := readObject(fields...)
+	read := func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {
-			readObject(fields...)(r, n)
+			object.read(r, n)
 			return
 		}
 		whole := *n
@@ -118,8 +140,9 @@ func readMergedObjects(fields ...fieldReader) readFunc {
 			}
 			whole.entries = append(whole.entries, item.entries...)
 		}
-		readObject(fields...)(r, &whole)
+		object.read(r, &whole)
 	}
+	return settingReader{read, anyOf(object.schema, listSchema(func() settingReader { return object })), object.show}
 }
 
 // levelReader reads the rules of one permission level.
@@ -135,12 +158,15 @@ func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 }
 
 // readPaths reads folders and files, given by the paths that programs use.
-func (l *levelReader) readPaths(to *[]string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		var written []string
-		readList(&written, func(s *string) readFunc {
+func (l *levelReader) readPaths(to *[]string) settingReader {
+	list := func(written *[]string) settingReader {
+		return readList(written, func(s *string) settingReader {
 			return readChecked(s, "a path such as /workspace/output, or *", isPolicyPath)
-		})(r, n)
+		})
+	}
+	return list(to).checkedBy(func(r *nodeReader, n *valueNode) {
+		var written []string
+		list(&written).read(r, n)
 		*to = []string{}
 		for _, w := range written {
 			inside, ok := workspacePath(w)
@@ -152,21 +178,24 @@ func (l *levelReader) readPaths(to *[]string) readFunc {
 				*to = append(*to, inside)
 			}
 		}
-	}
+	})
 }
 
 // readWritePaths reads the paths that may be written. Level read_only may write only to its scratch folder.
-func (l *levelReader) readWritePaths(r *nodeReader, n *valueNode) {
-	l.readPaths(&l.rules.Write)(r, n)
-	for _, w := range l.rules.Write {
-		if l.level == PermissionReadOnly && !isWithin(w, Scratch) {
-			r.addProblem(
-				n, "write [], and give principals who may write the level write_restricted",
-				"with read_only, programs can write only files in /workspace/%s", Scratch,
-			)
-			return
+func (l *levelReader) readWritePaths() settingReader {
+	paths := l.readPaths(&l.rules.Write)
+	return paths.checkedBy(func(r *nodeReader, n *valueNode) {
+		paths.read(r, n)
+		for _, w := range l.rules.Write {
+			if l.level == PermissionReadOnly && !isWithin(w, Scratch) {
+				r.addProblem(
+					n, "write [], and give principals who may write the level write_restricted",
+					"with read_only, programs can write only files in /workspace/%s", Scratch,
+				)
+				return
+			}
 		}
-	}
+	})
 }
 
 func isPolicyPath(s string) bool {
@@ -190,15 +219,24 @@ func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// readNetworkRules reads the hosts that a level may reach, and those that it may not.
-func (l *levelReader) readNetworkRules(r *nodeReader, n *valueNode) {
+// networkReader reads the hosts that a level may reach, and those that it may not.
+func (l *levelReader) networkReader() settingReader {
 	var deny []string
-	readMergedObjects(
-		fieldReader{"allow", readList(&l.rules.Hosts, func(s *string) readFunc { return l.readHost(s) })},
-		fieldReader{"deny", readList(&deny, func(s *string) readFunc {
+	hosts := readMergedObjects(
+		fieldReader{"allow", "Domains, or * for every host that network allows.", readList(&l.rules.Hosts, l.readHost)},
+		fieldReader{"deny", "Domains, addresses and ranges that are refused, or *.", readList(&deny, func(s *string) settingReader {
 			return readChecked(s, "a domain, an address, a range such as 10.0.0.0/8, or *", func(v string) bool { return v == "*" || isTarget(v) })
 		})},
-	)(r, n)
+	)
+	return hosts.checkedBy(func(r *nodeReader, n *valueNode) {
+		deny = nil
+		hosts.read(r, n)
+		l.joinHosts(r, n, deny)
+	})
+}
+
+// joinHosts adds the denied hosts of a level to its rules.
+func (l *levelReader) joinHosts(r *nodeReader, n *valueNode, deny []string) {
 	l.rules.Hosts = slices.DeleteFunc(l.rules.Hosts, func(s string) bool { return s == "" })
 	everything := slices.Contains(deny, "*")
 	switch {
@@ -213,8 +251,8 @@ func (l *levelReader) readNetworkRules(r *nodeReader, n *valueNode) {
 }
 
 // readHost reads one host that may be reached.
-func (l *levelReader) readHost(s *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func (l *levelReader) readHost(s *string) settingReader {
+	return readText(s).checkedBy(func(r *nodeReader, n *valueNode) {
 		written, ok := r.scalarText(n)
 		_, notRange := netip.ParsePrefix(written)
 		_, notAddress := netip.ParseAddr(written)
@@ -230,19 +268,22 @@ func (l *levelReader) readHost(s *string) readFunc {
 		default:
 			*s = written
 		}
-	}
+	})
 }
 
 // readCommands reads the commands that a level may start.
-func (l *levelReader) readCommands(r *nodeReader, n *valueNode) {
+func (l *levelReader) readCommands() settingReader {
 	var written []string
-	readList(&written, func(s *string) readFunc {
+	names := readList(&written, func(s *string) settingReader {
 		return readChecked(s, "the name of a command, or *; its arguments belong in the setting commands", isCommandName)
-	})(r, n)
-	l.rules.Commands = append([]string{}, slices.DeleteFunc(written, func(s string) bool { return s == "" })...)
-	if slices.Contains(written, "*") {
-		l.addNote(r, "* means the commands that the settings name, never every program of the machine")
-	}
+	})
+	return names.checkedBy(func(r *nodeReader, n *valueNode) {
+		names.read(r, n)
+		l.rules.Commands = append([]string{}, slices.DeleteFunc(written, func(s string) bool { return s == "" })...)
+		if slices.Contains(written, "*") {
+			l.addNote(r, "* means the commands that the settings name, never every program of the machine")
+		}
+	})
 }
 
 func isCommandName(s string) bool {
@@ -251,9 +292,16 @@ func isCommandName(s string) bool {
 
 // readDeniedCommands reads the commands that a level may not start. It does not look at arguments: their effect can be
 // written in many ways, so the whole command is denied.
-func (l *levelReader) readDeniedCommands(r *nodeReader, n *valueNode) {
+func (l *levelReader) readDeniedCommands() settingReader {
 	var written []string
-	readList(&written, readText)(r, n)
+	names := readList(&written, readText)
+	return names.checkedBy(func(r *nodeReader, n *valueNode) {
+		names.read(r, n)
+		l.denyCommands(r, written)
+	})
+}
+
+func (l *levelReader) denyCommands(r *nodeReader, written []string) {
 	for _, w := range written {
 		words := strings.Fields(w)
 		switch {
@@ -272,28 +320,32 @@ func (l *levelReader) readDeniedCommands(r *nodeReader, n *valueNode) {
 }
 
 // readSandboxes reads sandbox_options. It refuses a description that claims a sandbox is stronger than it is.
-func (p *policyBlocks) readSandboxes(r *nodeReader, n *valueNode) {
+func (p *policyBlocks) sandboxesReader() settingReader {
 	var fields []fieldReader
 	for mode, most := range map[SandboxMode]int{SandboxProcess: 1, SandboxDocker: 2, SandboxGVisor: 2, SandboxVM: 3} {
 		var ignored string
-		fields = append(fields, fieldReader{string(mode), readObject(
-			fieldReader{"isolation", readIsolationClaim(mode, most)},
-			fieldReader{"overhead", readText(&ignored)}, fieldReader{"use_case", readText(&ignored)}, fieldReader{"security", readText(&ignored)},
+		fields = append(fields, fieldReader{string(mode), "", readObject(
+			fieldReader{"isolation", "Moderate, Strong or Maximum.", readIsolationClaim(mode, most)},
+			fieldReader{"overhead", "", readText(&ignored)}, fieldReader{"use_case", "", readText(&ignored)}, fieldReader{"security", "", readText(&ignored)},
 		)})
 	}
 	slices.SortFunc(fields, func(a, b fieldReader) int { return strings.Compare(a.key, b.key) })
-	readObject(fields...)(r, n)
-	p.notes = append(
-		p.notes,
-		"sandbox_options only describes the sandboxes and changes nothing; sandboxMode chooses one, or auto to choose by the risk of each program",
-	)
+	options := hidden(readObject(fields...))
+	return options.checkedBy(func(r *nodeReader, n *valueNode) {
+		options.read(r, n)
+		p.notes = append(
+			p.notes,
+			"sandbox_options only describes the sandboxes and changes nothing; sandboxMode chooses one, or auto to choose by the risk of each program",
+		)
+	})
 }
 
 // readIsolationClaim returns a reader for the key isolation of a sandbox's description. It refuses a claim that is
 // stronger than the isolation of this kind of sandbox.
-func readIsolationClaim(mode SandboxMode, most int) readFunc {
+func readIsolationClaim(mode SandboxMode, most int) settingReader {
 	ranked := []string{"moderate", "strong", "maximum"}
-	return func(r *nodeReader, n *valueNode) {
+	var claim string
+	return readText(&claim).checkedBy(func(r *nodeReader, n *valueNode) {
 		written, ok := r.scalarText(n)
 		claimed := slices.Index(ranked, strings.ToLower(written)) + 1
 		switch {
@@ -307,7 +359,7 @@ func readIsolationClaim(mode SandboxMode, most int) readFunc {
 				"the sandbox %s is not as strong as %s", mode, n.describeValue(),
 			)
 		}
-	}
+	})
 }
 
 func permissionLevels() []PermissionLevel {

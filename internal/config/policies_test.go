@@ -168,9 +168,9 @@ func TestShownSettingsMeanTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		shown, err := parsePolicies(t, written.RenderYAML())
+		shown, err := parsePolicies(t, written.RenderYAML(false))
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", file, err, written.RenderYAML())
+			t.Fatalf("%s: %v\n%s", file, err, written.RenderYAML(false))
 		}
 		for _, s := range []*Settings{&written, &shown} {
 			s.PolicyNotes = nil

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,15 +26,36 @@ type nodeReader struct {
 	piiTypes []string // that the settings may name
 	read     func(file string) ([]byte, error)
 	problems Problems
+	// stated, if not nil, receives the position of each value by its path. The first prefix keys of the path are left
+	// out.
+	stated map[string]Position
+	prefix int
 }
 
 // readFunc reads the value of a node into the variable that the readFunc was made for. For an invalid value it adds a
 // problem and does not change the variable.
 type readFunc func(r *nodeReader, n *valueNode)
 
+// settingReader reads one value of a configuration file, and describes which values it accepts.
+type settingReader struct {
+	read   readFunc
+	schema schemaMaker
+	// show returns the current value as it is written in a file: a string, number, bool, []any or []shownSetting. It
+	// returns nil if the value is not stated. show is nil for a value that is shown elsewhere in another form.
+	show func() any
+}
+
+// checkedBy returns a copy of s that reads with read instead of s.read.
+func (s settingReader) checkedBy(read readFunc) settingReader {
+	s.read = read
+	return s
+}
+
+// fieldReader reads the value of one key of an object. doc describes the setting in one sentence, for schemas and
+// references.
 type fieldReader struct {
-	key  string
-	into readFunc
+	key, doc string
+	settingReader
 }
 
 func (r *nodeReader) positionOf(n *valueNode) Position { return Position{r.file, n.line, n.column} }
@@ -53,22 +77,25 @@ func (r *nodeReader) addMismatch(n *valueNode, what string) {
 // path with which problems are reported.
 func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = append(r.path, key)
+	if r.stated != nil {
+		r.stated[strings.Join(r.path[r.prefix:], ".")] = r.positionOf(n)
+	}
 	read(r, n)
 	r.path = r.path[:len(r.path)-1]
 }
 
 // readObject reads an object that may have only these keys.
-func readObject(fields ...fieldReader) readFunc { return readFields(fields, true) }
+func readObject(fields ...fieldReader) settingReader { return readFields(fields, true) }
 
 // readOpenObject reads an object and ignores keys that it does not know.
-func readOpenObject(fields ...fieldReader) readFunc { return readFields(fields, false) }
+func readOpenObject(fields ...fieldReader) settingReader { return readFields(fields, false) }
 
-func readFields(fields []fieldReader, closed bool) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readFields(fields []fieldReader, closed bool) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
 		r.eachEntry(n, func(key, value *valueNode) {
 			for _, f := range fields {
 				if f.key == key.text {
-					r.readBelow(f.key, value, f.into)
+					r.readBelow(f.key, value, f.read)
 					return
 				}
 			}
@@ -77,6 +104,7 @@ func readFields(fields []fieldReader, closed bool) readFunc {
 			}
 		})
 	}
+	return settingReader{read, objectSchema(fields, closed), func() any { return showFields(fields) }}
 }
 
 func (r *nodeReader) addUnknownKey(key *valueNode, fields []fieldReader) {
@@ -126,41 +154,66 @@ func (r *nodeReader) eachEntry(n *valueNode, visit func(key, value *valueNode)) 
 }
 
 // readMap reads an object with arbitrary keys. check adds a problem for an invalid key.
-func readMap[V any](m *map[string]V, check readFunc, read func(*V) readFunc) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readMap[V any](m *map[string]V, check readFunc, read func(*V) settingReader) settingReader {
+	into := func(r *nodeReader, n *valueNode) {
 		found := map[string]V{}
 		r.eachEntry(n, func(key, value *valueNode) {
 			check(r, key)
 			var v V
-			r.readBelow(key.text, value, read(&v))
+			r.readBelow(key.text, value, read(&v).read)
 			found[key.text] = v
 		})
 		*m = found
 	}
+	show := func() any {
+		var shown []shownSetting
+		for _, key := range slices.Sorted(maps.Keys(*m)) {
+			v := (*m)[key]
+			shown = append(shown, shownSetting{key: key, value: read(&v).show()})
+		}
+		return shown
+	}
+	return settingReader{into, mapSchema(func() settingReader { return read(new(V)) }), show}
 }
 
 // readList returns a reader for a list. The function read returns the reader for one item.
-func readList[V any](values *[]V, read func(*V) readFunc) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readList[V any](values *[]V, read func(*V) settingReader) settingReader {
+	into := func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {
 			r.addMismatch(n, "a list")
 			return
 		}
 		found := make([]V, len(n.items))
 		for i, item := range n.items {
-			r.readBelow(strconv.Itoa(i+1), item, read(&found[i]))
+			into := read(&found[i]).read
+			if item.kind == nullKind {
+				into = func(r *nodeReader, n *valueNode) { r.addMismatch(n, "a value") }
+			}
+			r.readBelow(strconv.Itoa(i+1), item, into)
 		}
 		*values = found
 	}
+	show := func() any {
+		if *values == nil {
+			return nil
+		}
+		shown := []any{}
+		for i := range *values {
+			shown = append(shown, read(&(*values)[i]).show())
+		}
+		return shown
+	}
+	return settingReader{into, listSchema(func() settingReader { return read(new(V)) }), show}
 }
 
 // readText reads a string. It also takes numbers and booleans as written, since people write PORT: 8080 without quotes.
-func readText(s *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readText(s *string) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
 		if value, ok := r.scalarText(n); ok {
 			*s = value
 		}
 	}
+	return settingReader{read, textSchema, func() any { return showText(*s) }}
 }
 
 // scalarText returns a string with its variables expanded, or a number or boolean as written. Its messages never show
@@ -196,111 +249,165 @@ func (r *nodeReader) plainNumber(n *valueNode) (string, bool) {
 	return s, ok
 }
 
-func readBool(b *bool) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		s, ok := r.scalarText(n)
-		if !ok {
-			return
-		}
-		if s != "true" && s != "false" {
-			r.addMismatch(n, "true or false")
-			return
-		}
-		*b = s == "true"
+func readBool(b *bool) settingReader {
+	return settingReader{
+		read: func(r *nodeReader, n *valueNode) {
+			if on, ok := r.switchedOn(n); ok {
+				*b = on
+			}
+		},
+		schema: boolSchema,
+		show: func() any {
+			if !*b {
+				return nil
+			}
+			return true
+		},
 	}
 }
 
-func readSwitch(s *Switch) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		var on bool
-		before := len(r.problems)
-		readBool(&on)(r, n)
-		if len(r.problems) > before {
-			return
-		}
-		*s = Off
-		if on {
-			*s = On
-		}
+func readSwitch(s *Switch) settingReader {
+	return settingReader{
+		read: func(r *nodeReader, n *valueNode) {
+			on, ok := r.switchedOn(n)
+			switch {
+			case !ok:
+			case on:
+				*s = On
+			default:
+				*s = Off
+			}
+		},
+		schema: boolSchema,
+		show: func() any {
+			if *s == Unset {
+				return nil
+			}
+			return s.IsOn()
+		},
 	}
+}
+
+// switchedOn returns the boolean value of n. For any other value it adds a problem and returns ok = false.
+func (r *nodeReader) switchedOn(n *valueNode) (on, ok bool) {
+	s, ok := r.scalarText(n)
+	if ok && s != "true" && s != "false" {
+		r.addMismatch(n, "true or false")
+		ok = false
+	}
+	return s == "true", ok
 }
 
 // readOneOf reads a string that must equal one of values.
-func readOneOf[T ~string](v *T, values ...T) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readOneOf[T ~string](v *T, values ...T) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
 		s, ok := r.scalarText(n)
-		if !ok {
-			return
-		}
-		names := make([]string, len(values))
-		for i, value := range values {
-			if T(s) == value {
-				*v = value
-				return
+		switch names := namesOf(values); {
+		case !ok:
+		case slices.Contains(names, s):
+			*v = T(s)
+		default:
+			hint := ""
+			if near := core.NearestNames(s, names, 1); len(near) > 0 {
+				hint = "did you mean " + near[0] + "?"
 			}
-			names[i] = string(value)
+			r.addProblem(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describeValue())
 		}
-		hint := ""
-		if near := core.NearestNames(s, names, 1); len(near) > 0 {
-			hint = "did you mean " + near[0] + "?"
-		}
-		r.addProblem(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describeValue())
 	}
+	return settingReader{read, enumSchema(namesOf(values)), func() any { return showWord(string(*v)) }}
 }
 
-// readQuantity reads a value with a unit and checks that it is from lo to hi.
-func readQuantity[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, bool), show func(T) string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+// quantity describes the values of a setting with a unit.
+type quantity[T cmp.Ordered] struct {
+	lo, hi  T
+	what    string  // for error messages, such as "a whole number"
+	pattern string  // a regular expression for the values as text, for the schema
+	unit    float64 // the size of the unit in which a number without one counts
+	parse   func(string) (T, bool)
+	show    func(T) string
+}
+
+// readQuantity reads a value with a unit and checks that it is from q.lo to q.hi.
+func readQuantity[T int | int64 | float64 | time.Duration](v *T, q quantity[T]) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
 		s, ok := r.plainNumber(n)
 		if !ok {
 			return
 		}
-		value, ok := parse(s)
+		value, ok := q.parse(s)
 		switch {
 		case !ok:
-			r.addMismatch(n, what)
-		case value < lo:
-			r.addProblem(n, "the minimum is "+show(lo), "%s is too small", n.describeValue())
-		case value > hi:
-			r.addProblem(n, "the maximum is "+show(hi), "%s is too large", n.describeValue())
+			r.addMismatch(n, q.what)
+		case value < q.lo:
+			r.addProblem(n, "the minimum is "+q.show(q.lo), "%s is too small", n.describeValue())
+		case value > q.hi:
+			r.addProblem(n, "the maximum is "+q.show(q.hi), "%s is too large", n.describeValue())
 		default:
 			*v = value
 		}
 	}
+	show := func() any {
+		if *v == 0 && q.lo > 0 {
+			return nil
+		}
+		return literalText(q.show(*v))
+	}
+	return settingReader{read, numberSchema(float64(q.lo)/q.unit, float64(q.hi)/q.unit, q.pattern), show}
 }
 
-func readSize(v *int64, lo, hi int64) readFunc {
-	return readQuantity(v, lo, hi, "a size such as 512MB", parseSize, showSize)
+func readSize(v *int64, lo, hi int64) settingReader {
+	return readQuantity(v, quantity[int64]{lo, hi, "a size such as 512MB", sizePattern, 1, parseSize, showSize})
 }
 
 // readOrAuto reads a size or the word auto, which means 0.
-func readOrAuto(v *int64, size readFunc) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		if n.kind == textKind && n.text == "auto" {
-			*v = 0
-			return
-		}
-		size(r, n)
+func readOrAuto(v *int64, size settingReader) settingReader {
+	return settingReader{
+		read: func(r *nodeReader, n *valueNode) {
+			if n.kind == textKind && n.text == "auto" {
+				*v = 0
+				return
+			}
+			size.read(r, n)
+		},
+		schema: anyOf(wordSchema("auto"), size.schema),
+		show: func() any {
+			if *v == 0 {
+				return literalText("auto")
+			}
+			return size.show()
+		},
 	}
 }
 
-func readDuration(v *time.Duration, lo, hi time.Duration) readFunc {
-	return readQuantity(v, lo, hi, "a time such as 30s or 10m, or milliseconds", parseDuration, showDuration)
+func readDuration(v *time.Duration, lo, hi time.Duration) settingReader {
+	return readQuantity(v, quantity[time.Duration]{
+		lo, hi, "a time such as 30s or 10m, or milliseconds", timePattern, float64(time.Millisecond), parseDuration, showDuration,
+	})
 }
 
-func readCores(v *float64, lo, hi float64) readFunc {
-	return readQuantity(v, lo, hi, `processors such as "1 core" or 0.5`, parseCores, func(f float64) string { return fmt.Sprint(f) })
+func readCores(v *float64, lo, hi float64) settingReader {
+	show := func(f float64) string { return fmt.Sprint(f) }
+	return readQuantity(v, quantity[float64]{lo, hi, `processors such as "1 core" or 0.5`, corePattern, 1, parseCores, show})
 }
 
-func readInt(v *int, lo, hi int) readFunc {
-	return readQuantity(v, lo, hi, "a whole number", func(s string) (int, bool) {
+func readInt(v *int, lo, hi int) settingReader {
+	parse := func(s string) (int, bool) {
 		i, err := strconv.Atoi(s)
 		return i, err == nil
-	}, strconv.Itoa)
+	}
+	s := readQuantity(v, quantity[int]{lo, hi, "a whole number", intPattern, 1, parse, strconv.Itoa})
+	s.schema = integerSchema(lo, hi)
+	s.show = func() any {
+		if *v == 0 {
+			return nil
+		}
+		return *v
+	}
+	return s
 }
 
-func readRate(v *Rate, most int) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readRate(v *Rate, most int) settingReader {
+	read := func(r *nodeReader, n *valueNode) {
 		s, ok := r.scalarText(n)
 		if !ok {
 			return
@@ -315,11 +422,19 @@ func readRate(v *Rate, most int) readFunc {
 			*v = value
 		}
 	}
+	show := func() any {
+		if v.Count == 0 {
+			return nil
+		}
+		return literalText(v.String())
+	}
+	return settingReader{read, stringSchema(ratePattern), show}
 }
 
 // readChecked reads a string for which valid must return true.
-func readChecked(v *string, what string, valid func(string) bool) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readChecked(v *string, what string, valid func(string) bool) settingReader {
+	s := readText(v)
+	return s.checkedBy(func(r *nodeReader, n *valueNode) {
 		s, ok := r.scalarText(n)
 		switch {
 		case !ok:
@@ -328,17 +443,25 @@ func readChecked(v *string, what string, valid func(string) bool) readFunc {
 		default:
 			*v = s
 		}
-	}
+	})
+}
+
+// readMatching reads a string that matches a regular expression, which must be valid in Go and in JavaScript.
+func readMatching(v *string, what, pattern string) settingReader {
+	s := readChecked(v, what, func(s string) bool { return regexp.MustCompile(pattern).MatchString(s) })
+	s.schema = matchingSchema(pattern)
+	return s
 }
 
 // readPath reads the path of a folder, absolute or relative to the file's own folder.
-func readPath(v *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readPath(v *string) settingReader {
+	s := readText(v)
+	return s.checkedBy(func(r *nodeReader, n *valueNode) {
 		var s string
-		if readChecked(&s, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s != "" {
+		if readChecked(&s, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }).read(r, n); s != "" {
 			*v = r.resolvePath(s)
 		}
-	}
+	})
 }
 
 // resolvePath returns p as an absolute path.
@@ -353,7 +476,7 @@ func (r *nodeReader) resolvePath(p string) string {
 }
 
 // readPattern reads a pattern of tool names: * matches any characters, ? matches one.
-func readPattern(v *string) readFunc {
+func readPattern(v *string) settingReader {
 	return readChecked(v, "a tool's name, perhaps with * and ?", isPattern)
 }
 

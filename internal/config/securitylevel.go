@@ -1,7 +1,5 @@
 package config
 
-import "slices"
-
 // levelSynonym gives the meaning of a synonym for a security level. auto is the weakest sandbox that may be chosen
 // under this synonym if the setting sandboxMode is auto; if it is empty, the security level decides.
 type levelSynonym struct {
@@ -21,15 +19,13 @@ func levelSynonyms() map[SecurityLevel]levelSynonym {
 }
 
 // readSecurityLevel reads a security level by its own name or a synonym.
-func (s *Settings) readSecurityLevel(r *nodeReader, n *valueNode) {
+func (s *Settings) readSecurityLevel() settingReader {
 	words := []SecurityLevel{SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum, "low", "medium", "moderate", "critical"}
-	var written SecurityLevel
-	readOneOf(&written, words...)(r, n)
-	if slices.Contains(words[:4], written) {
-		s.SecurityLevel = written
-		return
-	}
-	if o, ok := levelSynonyms()[written]; ok {
-		s.SecurityLevel, s.SandboxFloor = o.level, o.auto
-	}
+	level := readOneOf(&s.SecurityLevel, words...)
+	return level.checkedBy(func(r *nodeReader, n *valueNode) {
+		level.read(r, n)
+		if o, ok := levelSynonyms()[s.SecurityLevel]; ok {
+			s.SecurityLevel, s.SandboxFloor = o.level, o.auto
+		}
+	})
 }

@@ -71,39 +71,40 @@ type serverEntry struct {
 
 func (s *serverEntry) fieldReaders() []fieldReader {
 	return []fieldReader{
-		{"type", readText(&s.kind)},
-		{"transport", readText(&s.kind)},
-		{"command", readText(&s.Command)},
-		{"args", readList(&s.Args, readText)},
-		{"env", readMap(&s.Env, checkEnvName, readText)},
-		{"envFile", readFilePath(&s.envFile)},
-		{"cwd", readPath(&s.Cwd)},
-		{"url", readText(&s.URL)},
-		{"serverUrl", readText(&s.URL)},
-		{"httpUrl", readText(&s.URL)},
-		{"headers", readMap(&s.Headers, checkHeaderName, readHeaderValue)},
-		{"timeout", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
-		{"disabled", readBool(&s.Disabled)},
-		{"oauth", s.OAuth.entryReadFunc()},
-		{"auth", s.OAuth.entryReadFunc()},
-		{"allow", readPatterns(&s.Allow)},
-		{"includeTools", readPatterns(&s.Allow)}, // Gemini CLI
-		{"enabled_tools", readPatterns(&s.Allow)},
-		{"available_tools", readPatterns(&s.Allow)},
-		{"deny", readPatterns(&s.Deny)},
-		{"excludeTools", readPatterns(&s.Deny)},  // Gemini CLI
-		{"disabledTools", readPatterns(&s.Deny)}, // Windsurf
-		{"disabled_tools", readPatterns(&s.Deny)},
+		{"type", "", readText(&s.kind)},
+		{"transport", "", readText(&s.kind)},
+		{"command", "", readText(&s.Command)},
+		{"args", "", readList(&s.Args, readText)},
+		{"env", "", readMap(&s.Env, checkEnvName, readText)},
+		{"envFile", "", readFilePath(&s.envFile)},
+		{"cwd", "", readPath(&s.Cwd)},
+		{"url", "", readText(&s.URL)},
+		{"serverUrl", "", readText(&s.URL)},
+		{"httpUrl", "", readText(&s.URL)},
+		{"headers", "", readMap(&s.Headers, checkHeaderName, readHeaderValue)},
+		{"timeout", "", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		{"disabled", "", readBool(&s.Disabled)},
+		{"oauth", "", s.OAuth.entryReader()},
+		{"auth", "", s.OAuth.entryReader()},
+		{"allow", "", readPatterns(&s.Allow)},
+		{"includeTools", "", readPatterns(&s.Allow)}, // Gemini CLI
+		{"enabled_tools", "", readPatterns(&s.Allow)},
+		{"available_tools", "", readPatterns(&s.Allow)},
+		{"deny", "", readPatterns(&s.Deny)},
+		{"excludeTools", "", readPatterns(&s.Deny)},  // Gemini CLI
+		{"disabledTools", "", readPatterns(&s.Deny)}, // Windsurf
+		{"disabled_tools", "", readPatterns(&s.Deny)},
 	}
 }
 
 // readPatterns appends patterns of tools to a list. An empty list adds nothing: clients treat it like a missing one.
-func readPatterns(all *[]string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readPatterns(all *[]string) settingReader {
+	list := readList(all, readPattern)
+	return list.checkedBy(func(r *nodeReader, n *valueNode) {
 		var found []string
-		readList(&found, readPattern)(r, n)
+		readList(&found, readPattern).read(r, n)
 		*all = append(*all, found...)
-	}
+	})
 }
 
 func checkEnvName(r *nodeReader, key *valueNode) {
@@ -121,8 +122,8 @@ func checkHeaderName(r *nodeReader, key *valueNode) {
 	}
 }
 
-func readHeaderValue(v *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
+func readHeaderValue(v *string) settingReader {
+	return secret(readText(v)).checkedBy(func(r *nodeReader, n *valueNode) {
 		s, ok := r.scalarText(n)
 		switch {
 		case !ok:
@@ -131,7 +132,7 @@ func readHeaderValue(v *string) readFunc {
 		default:
 			*v = s
 		}
-	}
+	})
 }
 
 // readServer reads a server's entry in a client's file. Its problems become the Err of the Server and do not affect
@@ -140,7 +141,7 @@ func readServer(r *nodeReader, key, value *valueNode) Server {
 	var s serverEntry
 	s.Name, s.Source = key.text, r.positionOf(key)
 	fields := s.fieldReaders()
-	readOpenObject(fields...)(r, value)
+	readOpenObject(fields...).read(r, value)
 	if len(r.problems) == 0 {
 		s.chooseTransport(r, key)
 	}

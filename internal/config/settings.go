@@ -2,20 +2,11 @@ package config
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
-	"net/url"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"retort/internal/core"
-	"retort/internal/policy"
-	"retort/internal/policy/cel"
 	"retort/internal/privacy/pii"
 )
 
@@ -334,22 +325,46 @@ func usualActions() map[string]AnomalyAction {
 	}
 }
 
-func (a *Anomalies) readFunc() readFunc {
-	action := func(s *AnomalyAction) readFunc {
-		return readOneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
+func (a *Anomalies) reader() settingReader {
+	fields := []fieldReader{
+		{"default", "Reaction to the kinds that are not listed: off, note, alert, approve or stop. Each one includes those before it.", readAnomalyAction(&a.Default)},
+		{"webhook", "Address that alerts are sent to.", a.Webhook.reader()},
 	}
-	fields := []fieldReader{{"default", action(&a.Default)}, {"webhook", a.Webhook.readFunc()}}
 	for _, kind := range AnomalyKinds() {
-		fields = append(fields, fieldReader{kind, func(r *nodeReader, n *valueNode) {
-			var one AnomalyAction
-			action(&one)(r, n)
-			if a.Actions == nil {
-				a.Actions = map[string]AnomalyAction{}
-			}
-			a.Actions[kind] = one
-		}})
+		fields = append(fields, fieldReader{kind, "Reaction to " + describeAnomaly(kind) + ".", a.actionReader(kind)})
 	}
 	return readObject(fields...)
+}
+
+func describeAnomaly(kind string) string {
+	return map[string]string{
+		"rate": "unusually many calls", "size": "unusually large results", "duration": "unusually slow calls",
+		"errors": "unusually many errors", "first_use": "the first use of a tool",
+		"destructive_burst": "many calls that cannot be undone",
+		"exfiltration":      "reading far more than usual and sending something elsewhere",
+		"denials":           "many calls that were refused or denied",
+		"probing":           "many invalid tokens, or many comparisons of tokens",
+		"night":             "calls at an hour at which nothing usually happens",
+		"blacklist":         "attempts to reach something on network.blacklist",
+		"volume":            "more than 10 MB with one host in one execution",
+	}[kind]
+}
+
+func readAnomalyAction(s *AnomalyAction) settingReader {
+	return readOneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
+}
+
+// actionReader returns the reader for the reaction to one kind of anomaly.
+func (a *Anomalies) actionReader(kind string) settingReader {
+	one := a.Actions[kind]
+	action := readAnomalyAction(&one)
+	return action.checkedBy(func(r *nodeReader, n *valueNode) {
+		action.read(r, n)
+		if a.Actions == nil {
+			a.Actions = map[string]AnomalyAction{}
+		}
+		a.Actions[kind] = one
+	})
 }
 
 // ServerSettings holds the settings for one server of a client's file.
@@ -488,246 +503,3 @@ const (
 	gib = 1 << 30
 	tib = 1 << 40
 )
-
-// readFunc returns the reader for the whole of retort.yaml.
-func (s *Settings) readFunc() readFunc {
-	written := &policyBlocks{}
-	return withPIITypes(written.translateAfter(s, readObject(append([]fieldReader{
-		{"enabled", readSwitch(&s.Enabled)},
-		{"sandboxMode", readOneOf(&s.SandboxMode, sandboxModes()...)},
-		{"gvisor", s.GVisor.readFunc()},
-		{"vm", s.VM.readFunc()},
-		{"commands", readList(&s.Commands, (*Command).readFunc)},
-		{"sandboxFallback", readOneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
-		{"runtime", readOneOf(&s.Runtime, ScriptRuntimes()...)},
-		{"runtimes", s.Runtimes.readFunc()},
-		{"docker", s.Docker.readFunc()},
-		{"securityLevel", s.readSecurityLevel},
-		{"permissionLevel", readOneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
-		{"maxExecutionTime", readDuration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
-		{"piiTokenization", readSwitch(&s.PIITokenization)},
-		{"pii", s.PII.readFunc()},
-		{"auditLogging", readSwitch(&s.AuditLogging)},
-		{"audit", s.Audit.readFunc()},
-		{"resourceLimits", s.ResourceLimits.readFunc()},
-		{
-			"results",
-			readObject(
-				fieldReader{"maxTokens", readInt(&s.Results.MaxTokens, 50, 1_000_000)},
-				fieldReader{"definitionTokens", readInt(&s.Results.DefinitionTokens, 100, 1_000_000)},
-				fieldReader{"learn", readSwitch(&s.Results.Learn)}, fieldReader{"summarize", readSwitch(&s.Results.Summarize)},
-			),
-		},
-		{"workspace", s.Workspace.readFunc()},
-		{
-			"cache",
-			readObject(
-				fieldReader{"ttl", readDuration(&s.Cache.TTL, 0, 30*24*time.Hour)}, fieldReader{"size", readSize(&s.Cache.Size, mib, tib)},
-				fieldReader{"tools", readList(&s.Cache.Tools, readPattern)},
-			),
-		},
-		{"approval", s.Approval.readFunc()},
-		{"anomalies", s.Anomalies.readFunc()},
-		{"network", s.Network.readFunc()},
-		{"servers", readMap(&s.Servers, checkServerName, (*ServerSettings).readFunc)},
-		{"principals", readMap(&s.Principals, checkPrincipalName, (*Principal).readFunc)},
-		{"toolChanges", readToolChanges(&s.ToolChanges)},
-		{"toolDefinitions", readList(&s.ToolDefinitions, readPath)},
-		{"search", readObject(fieldReader{"embeddings", s.Search.Embeddings.readFunc()})},
-		{"model", s.Model.readFunc()},
-		{"orchestrator", s.Orchestrator.readFunc()},
-		{"telemetry", s.Telemetry.readFunc()},
-		{"stats", s.Stats.readFunc()},
-		{
-			"recommend",
-			readObject(
-				fieldReader{"registry", readChecked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is allowed for this machine only)", isTrustworthy)},
-			),
-		},
-		{"http", s.HTTP.readFunc()},
-		{"memory", readOrAuto(&s.Memory, readSize(&s.Memory, 128*mib, 64*tib))},
-		{"maxConcurrentTasks", readInt(&s.MaxTasks, 1, 1024)},
-		{"tasks", readObject(fieldReader{"waiting", readInt(&s.Tasks.Waiting, 1, 100_000)}, fieldReader{"keep", readDuration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
-	}, written.fieldReaders()...)...)))
-}
-
-func (r Runtimes) withDefaults() Runtimes {
-	setDefault(&r.Python, core.DefaultCommand("python"))
-	setDefault(&r.Node, core.DefaultCommand("node"))
-	setDefault(&r.Bun, core.DefaultCommand("bun"))
-	setDefault(&r.Deno, core.DefaultCommand("deno"))
-	return r
-}
-
-func (r *Runtimes) readFunc() readFunc {
-	return readObject(
-		fieldReader{"python", readProgramName(&r.Python)},
-		fieldReader{"node", readProgramName(&r.Node)},
-		fieldReader{"bun", readProgramName(&r.Bun)},
-		fieldReader{"deno", readProgramName(&r.Deno)},
-	)
-}
-
-// readProgramName reads the path or name of a program installed on this machine.
-func readProgramName(s *string) readFunc {
-	return readChecked(s, "the path or name of a program", func(c string) bool { return c != "" })
-}
-
-func (l *ResourceLimits) readFunc() readFunc {
-	return readObject(
-		fieldReader{"computing", readDuration(&l.Computing, time.Millisecond, 24*time.Hour)},
-		fieldReader{"memory", readSize(&l.Memory, 8*mib, tib)},
-		fieldReader{"cpu", readCores(&l.CPU, 0.01, 1024)},
-		fieldReader{"disk", readSize(&l.Disk, mib, 64*tib)},
-		fieldReader{"processes", readInt(&l.Processes, 1, 32_768)},
-		fieldReader{"output", readSize(&l.Output, kib, gib)},
-		fieldReader{"result", readSize(&l.Result, kib, gib)},
-		fieldReader{"toolCalls", readInt(&l.ToolCalls, 1, 10_000_000)},
-		fieldReader{"concurrency", readInt(&l.Concurrency, 1, 4096)},
-	)
-}
-
-func (w *Workspace) readFunc() readFunc {
-	const most = 100 * 365 * 24 * time.Hour
-	return readObject(
-		fieldReader{"results", readDuration(&w.Results, time.Minute, most)},
-		fieldReader{"sessions", readDuration(&w.Sessions, time.Hour, most)},
-		fieldReader{"size", readSize(&w.Size, mib, 1024*tib)},
-		fieldReader{"realValues", readSwitch(&w.RealValues)},
-	)
-}
-
-func (a *Audit) readFunc() readFunc {
-	const most = 100 * 365 * 24 * time.Hour
-	return readObject(
-		fieldReader{
-			"store",
-			readChecked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString),
-		},
-		fieldReader{"required", readOneOf(&a.Required, AuditEffects, AuditAll)},
-		fieldReader{"keep", readDuration(&a.Keep, time.Hour, most)},
-		fieldReader{"size", readSize(&a.Size, mib, 1024*tib)},
-		fieldReader{"archives", readDuration(&a.Archives, time.Hour, most)},
-		fieldReader{"checkpoint", readList(&a.Checkpoint, readText)},
-	)
-}
-
-func (a *Approval) readFunc() readFunc {
-	return readObject(
-		fieldReader{"autoApproveLow", readSwitch(&a.AutoApproveLow)},
-		fieldReader{"autoApproveMedium", readSwitch(&a.AutoApproveMedium)},
-		fieldReader{"autoApproveHigh", readSwitch(&a.AutoApproveHigh)},
-		fieldReader{"timeout", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
-		fieldReader{"wait", readDuration(&a.Wait, 0, 24*time.Hour)},
-		fieldReader{"questions", readInt(&a.Questions, 1, 10_000)},
-		fieldReader{"declined", readInt(&a.Declined, 1, 10_000)},
-		fieldReader{"webhook", a.Webhook.readFunc()},
-	)
-}
-
-func (w *Webhook) readFunc() readFunc {
-	return requireKeys(readObject(
-		fieldReader{"url", readChecked(&w.URL, "an address such as https://example.com/approvals", isHTTP)},
-		fieldReader{"secret", readText(&w.Secret)},
-	), "url", "secret")
-}
-
-// requireKeys returns a reader for an object. It reads the object with the reader o, and adds a problem for each of
-// keys that the object does not have.
-func requireKeys(o readFunc, keys ...string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		o(r, n)
-		for _, key := range keys {
-			if n.kind == objectKind && n.findEntry(key) == nil {
-				r.addProblem(n, "", "%s is missing", key)
-			}
-		}
-	}
-}
-
-func (s *ServerSettings) readFunc() readFunc {
-	return readObject(append(append(slices.Concat(s.ToolRules.fieldReaders(), s.ServerInstances.fieldReaders()),
-		fieldReader{"category", readChecked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
-		fieldReader{"disabled", readBool(&s.Disabled)},
-		fieldReader{"trusted", readBool(&s.Trusted)},
-		fieldReader{"timeout", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
-		fieldReader{"toolChanges", readToolChanges(&s.Changes)},
-		fieldReader{"pii", s.PII.readFunc()},
-		fieldReader{"oauth", s.OAuth.readFunc()},
-	), s.PassThrough.fieldReaders()...)...)
-}
-
-func (p *ServerPII) readFunc() readFunc {
-	return readObject(
-		fieldReader{"hide", readList(&p.Hide, readPIIType)}, fieldReader{"reveal", readList(&p.Reveal, readPIIType)},
-		fieldReader{"mask", readList(&p.Mask, readPIIType)}, fieldReader{"block", readList(&p.Block, readPIIType)},
-	)
-}
-
-func readToolChanges(c *ToolChanges) readFunc {
-	return readOneOf(c, ChangesBlock, ChangesAsk, ChangesNote)
-}
-
-func (t *ToolRules) fieldReaders() []fieldReader {
-	return []fieldReader{
-		{"allow", readList(&t.Allow, readPattern)},
-		{"deny", readList(&t.Deny, readPattern)},
-		{"conditions", readMap(&t.Conditions, checkPatternKey, readCondition)},
-	}
-}
-
-func (p *Principal) readFunc() readFunc {
-	return readObject(
-		fieldReader{"permissionLevel", readOneOf(&p.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
-		fieldReader{"servers", readMap(&p.Servers, checkServerName, func(t *ToolRules) readFunc { return readObject(t.fieldReaders()...) })},
-	)
-}
-
-func checkPrincipalName(r *nodeReader, key *valueNode) {
-	if s := key.text; strings.TrimSpace(s) == "" || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
-		r.addProblem(key, "", "%q is not a valid name for a principal", shortenText(s))
-	}
-}
-
-func checkPatternKey(r *nodeReader, key *valueNode) {
-	if !isPattern(key.text) {
-		r.addProblem(key, "", "expected a tool's name, perhaps with * and ?, found %q", shortenText(key.text))
-	}
-}
-
-// readCondition reads an expression over the arguments of a call.
-func readCondition(s *string) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		written, ok := r.scalarText(n)
-		if !ok {
-			return
-		}
-		if _, err := cel.Compile(written, policy.ConditionVariables()...); err != nil {
-			var e *cel.Error
-			hint, where := "", ""
-			if errors.As(err, &e) {
-				hint = e.Hint
-				if written == n.text { // no variable was expanded: the place is that in the text
-					where = fmt.Sprintf(" at character %d", utf8.RuneCountInString(written[:e.At])+1)
-				}
-			}
-			r.addProblem(n, hint, "the condition is invalid%s: %s", where, err)
-			return
-		}
-		*s = written
-	}
-}
-
-func (e *Embeddings) readFunc() readFunc {
-	return requireKeys(readObject(
-		fieldReader{"url", readChecked(&e.URL, "an address such as http://127.0.0.1:11434/v1", isHTTP)},
-		fieldReader{"model", readText(&e.Model)},
-		fieldReader{"apiKey", readText(&e.APIKey)},
-	), "url", "model")
-}
-
-// isHTTP reports whether s is an absolute http or https URL.
-func isHTTP(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}

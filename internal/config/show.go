@@ -1,124 +1,221 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
-	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// RenderYAML returns the settings for sandboxes, levels, network, commands and anomalies as YAML. It writes network_policy,
-// permission_levels and sandbox_options as the settings they were translated to; parts of them without effect become
-// comments. The output has no value that may be secret. s must be complete.
-func (s Settings) RenderYAML() string {
-	w := &yamlWriter{}
-	w.writeLine("sandboxMode: %s", s.SandboxMode)
-	w.writeLine("securityLevel: %s", s.SecurityLevel)
-	if s.SandboxFloor != "" {
-		w.writeLine("# with sandboxMode: auto, at least the sandbox %s", s.SandboxFloor)
+// alwaysShown returns the settings that RenderYAML writes even if they have their defaults, because they decide what
+// programs may do.
+func alwaysShown() []string {
+	return []string{"sandboxMode", "securityLevel", "permissionLevel", "resourceLimits", "network", "anomalies"}
+}
+
+// RenderYAML returns the settings that differ from their defaults as YAML, and those that decide what programs may do.
+// With all, it returns every setting that has a value. It writes network_policy and sandbox_options as the settings that
+// they were translated to; parts of the policy blocks without effect become comments. Values that are secret are
+// written as ***. s must be complete.
+func (s Settings) RenderYAML(all bool) string { return s.renderStated(nil, all) }
+
+// RenderSettings returns the settings of c like Settings.RenderYAML. A comment behind each setting that a file states
+// names the file and the line.
+func (c *Config) RenderSettings(all bool) string { return c.Settings.renderStated(c.Stated, all) }
+
+func (s Settings) renderStated(stated map[string]Position, all bool) string {
+	w := &yamlWriter{stated: stated}
+	normal := map[string]any{}
+	defaults := Settings{}.WithDefaults()
+	for _, d := range showOf(defaults.reader()) {
+		normal[d.key] = d.value
 	}
-	w.writeLine("permissionLevel: %s", s.PermissionLevel)
-	w.writeLine(
-		"resourceLimits: {memory: %s, cpu: %v, disk: %s}", showSize(s.ResourceLimits.Memory), s.ResourceLimits.CPU,
-		showSize(s.ResourceLimits.Disk),
-	)
-	w.writeNetwork(s.Network)
-	w.writeAnomalies(s.Anomalies)
-	w.writeCommands(s.Commands)
-	w.writeLevels(s.Levels)
-	w.writePrincipals(s.Principals)
+	for _, x := range showOf(s.reader()) {
+		wanted := all || slices.Contains(alwaysShown(), x.key) || !reflect.DeepEqual(x.value, normal[x.key])
+		if wanted || w.isStated(x.key) {
+			w.writeSetting("", "", x)
+		}
+		if x.key == "securityLevel" && s.SandboxFloor != "" {
+			w.writeLine("# with sandboxMode: auto, at least the sandbox %s", s.SandboxFloor)
+		}
+	}
 	for _, n := range s.PolicyNotes {
 		w.writeLine("# %s", n)
 	}
 	return w.b.String()
 }
 
-type yamlWriter struct{ b strings.Builder }
+func showOf(r settingReader) []shownSetting {
+	shown, _ := r.show().([]shownSetting)
+	return shown
+}
+
+type yamlWriter struct {
+	b      strings.Builder
+	stated map[string]Position
+}
 
 func (w *yamlWriter) writeLine(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// quoteList returns a list of strings as YAML on one line.
-func quoteList(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = strconv.Quote(s)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
-}
+func (w *yamlWriter) isStated(path string) bool { return w.stated[path].File != "" }
 
-func (w *yamlWriter) writeNetwork(n Network) {
-	w.writeLine("network:")
-	w.writeLine("  default: %s", n.Default)
-	if len(n.Whitelist) > 0 {
-		w.writeLine("  whitelist:")
-	}
-	for _, r := range n.Whitelist {
-		more := ""
-		if len(r.Ports) > 0 {
-			more += ", ports: " + strings.ReplaceAll(fmt.Sprint(r.Ports), " ", ", ")
+// writeSetting writes one setting. above is the path of the setting that contains it, which ends with a dot.
+func (w *yamlWriter) writeSetting(indent, above string, s shownSetting) {
+	path := above + s.key
+	inner, object := s.value.([]shownSetting)
+	switch list, _ := s.value.([]any); {
+	case isEmpty(s.value):
+	case object && isDescribed(inner):
+		w.writeLine("%s%s:", indent, quoteKey(s.key))
+		w.writeNote(indent+"  ", s.note)
+		for _, x := range inner {
+			w.writeSetting(indent+"  ", path+".", x)
 		}
-		if len(r.Protocols) > 0 {
-			more += ", protocols: " + quoteList(r.Protocols)
+	case len(list) > 0 && isObject(list[0]):
+		w.writeLine("%s%s:%s", indent, quoteKey(s.key), w.originOf(path))
+		for _, item := range list {
+			w.writeLine("%s  - %s", indent, flowText(item))
 		}
-		w.writeLine("    - {domain: %s%s}", strconv.Quote(r.Domain), more)
-	}
-	if len(n.Blacklist) > 0 {
-		w.writeLine("  blacklist: %s", quoteList(n.Blacklist))
-	}
-	w.writeLine("  rateLimitPerDomain: %s", n.RateLimitPerDomain)
-	w.writeLine("  bytesPerRun: %s", showSize(n.BytesPerRun))
-}
-
-func (w *yamlWriter) writeAnomalies(a Anomalies) {
-	w.writeLine("anomalies:")
-	w.writeLine("  default: %s", a.Default)
-	for _, kind := range slices.Sorted(maps.Keys(a.Actions)) {
-		w.writeLine("  %s: %s", kind, strconv.Quote(string(a.Actions[kind])))
+	default:
+		w.writeLine("%s%s: %s%s", indent, quoteKey(s.key), flowText(s.value), w.originOf(path))
+		w.writeNote(indent, s.note)
 	}
 }
 
-func (w *yamlWriter) writeCommands(all []Command) {
-	if len(all) > 0 {
-		w.writeLine("commands:")
-	}
-	for _, c := range all {
-		w.writeLine("  - {command: %s, args: %s}", strconv.Quote(c.Command), quoteList(c.Args))
+func (w *yamlWriter) writeNote(indent, note string) {
+	if note != "" {
+		w.writeLine("%s# %s", indent, note)
 	}
 }
 
-// writeLevels writes permission_levels. It writes paths in the form that programs use.
-func (w *yamlWriter) writeLevels(levels map[PermissionLevel]LevelRules) {
-	if len(levels) > 0 {
-		w.writeLine("permission_levels:")
+// originOf returns a comment with the place of a stated setting, or "".
+func (w *yamlWriter) originOf(path string) string {
+	at, ok := w.stated[path]
+	if !ok && strings.HasPrefix(path, "network.") {
+		at, ok = w.stated["network_policy"]
 	}
+	if !ok || at.File == "" {
+		return ""
+	}
+	return fmt.Sprintf(" # %s:%d", at.File, at.Line)
+}
+
+// isEmpty reports whether a shown value states nothing.
+func isEmpty(value any) bool {
+	inner, object := value.([]shownSetting)
+	if !object {
+		return value == nil
+	}
+	return !slices.ContainsFunc(inner, func(x shownSetting) bool { return !isEmpty(x.value) })
+}
+
+func isObject(value any) bool {
+	_, ok := value.([]shownSetting)
+	return ok
+}
+
+// isDescribed reports whether an object is written with one line for each key: its keys are settings, or it contains
+// such objects.
+func isDescribed(object []shownSetting) bool {
+	return slices.ContainsFunc(object, func(x shownSetting) bool {
+		inner, nested := x.value.([]shownSetting)
+		return x.doc != "" || nested && !isEmpty(inner)
+	})
+}
+
+// flowText returns a shown value as YAML on one line.
+func flowText(value any) string {
+	switch v := value.(type) {
+	case []shownSetting:
+		var parts []string
+		for _, x := range v {
+			if !isEmpty(x.value) {
+				parts = append(parts, quoteKey(x.key)+": "+flowText(x.value))
+			}
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		parts := make([]string, len(v))
+		for i, item := range v {
+			parts[i] = flowText(item)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case literalText:
+		return string(v)
+	case string:
+		return quoteYAML(v)
+	}
+	return fmt.Sprint(value)
+}
+
+// quoteYAML returns text as a YAML string in double quotes. JSON's form of a string has the same meaning in YAML.
+func quoteYAML(s string) string {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		return strconv.Quote(s)
+	}
+	return string(quoted)
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// quoteKey returns a key as YAML, without quotes if it has none of YAML's special forms.
+func quoteKey(s string) string {
+	if plainKey.MatchString(s) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(s)) {
+		return s
+	}
+	return quoteYAML(s)
+}
+
+// showWord returns one of the words that a setting allows, which is written without quotes if YAML reads it as text.
+func showWord(s string) any {
+	if s == "" {
+		return nil
+	}
+	if quoteKey(s) != s {
+		return s
+	}
+	return literalText(s)
+}
+
+// showLevels returns the rules of permission levels, with paths in the form that programs use.
+func showLevels(levels map[PermissionLevel]LevelRules) []shownSetting {
+	var shown []shownSetting
 	for _, level := range permissionLevels() {
 		l, ok := levels[level]
 		if !ok {
 			continue
 		}
-		w.writeLine("  %s:", level)
+		note := ""
 		if level == PermissionReadOnly {
-			w.writeLine("    # it writes to /workspace/%s and no other folder", Scratch)
+			note = "it writes to /workspace/" + Scratch + " and no other folder"
 		}
-		w.writePair("filesystem", "read", visiblePaths(l.Read), "write", visiblePaths(l.Write))
-		w.writePair("network", "allow", l.Hosts, "deny", l.DenyHosts)
-		w.writePair("commands", "allow", l.Commands, "deny", l.DenyCommands)
-		w.writeLine("    approval_required: %v", l.ApprovalRequired)
+		shown = append(shown, shownSetting{key: string(level), note: note, value: []shownSetting{
+			{key: "filesystem", value: showPair("read", visiblePaths(l.Read), "write", visiblePaths(l.Write))},
+			{key: "network", value: showPair("allow", l.Hosts, "deny", l.DenyHosts)},
+			{key: "commands", value: showPair("allow", l.Commands, "deny", l.DenyCommands)},
+			{key: "approval_required", value: l.ApprovalRequired},
+		}})
 	}
+	return shown
 }
 
-func (w *yamlWriter) writePair(key, first string, a []string, second string, b []string) {
-	var parts []string
-	if a != nil {
-		parts = append(parts, first+": "+quoteList(a))
+func showPair(first string, a []string, second string, b []string) []shownSetting {
+	return []shownSetting{{key: first, value: showTexts(a)}, {key: second, value: showTexts(b)}}
+}
+
+func showTexts(all []string) any {
+	if all == nil {
+		return nil
 	}
-	if b != nil {
-		parts = append(parts, second+": "+quoteList(b))
+	shown := []any{}
+	for _, s := range all {
+		shown = append(shown, s)
 	}
-	if len(parts) > 0 {
-		w.writeLine("    %s: {%s}", key, strings.Join(parts, ", "))
-	}
+	return shown
 }
 
 func visiblePaths(inside []string) []string {
@@ -130,14 +227,4 @@ func visiblePaths(inside []string) []string {
 		paths[i] = strings.TrimSuffix("/workspace/"+p, "/.")
 	}
 	return paths
-}
-
-func (w *yamlWriter) writePrincipals(all map[string]Principal) {
-	named := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return all[name].PermissionLevel == "" })
-	if len(named) > 0 {
-		w.writeLine("principals:")
-	}
-	for _, name := range named {
-		w.writeLine("  %s: {permissionLevel: %s}", strconv.Quote(name), all[name].PermissionLevel)
-	}
 }

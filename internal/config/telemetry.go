@@ -3,7 +3,6 @@ package config
 import (
 	"net"
 	"net/netip"
-	"regexp"
 	"strconv"
 )
 
@@ -25,32 +24,33 @@ type Price struct {
 	Currency string // as it is shown before the amount
 }
 
-func (t *Telemetry) readFunc() readFunc {
-	collector := func(s *string) readFunc {
+func (t *Telemetry) reader() settingReader {
+	collector := func(s *string) settingReader {
 		return readChecked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) })
 	}
 	return readObject(
-		fieldReader{"traces", collector(&t.Traces)},
-		fieldReader{"metrics", collector(&t.Metrics)},
-		fieldReader{"headers", readMap(&t.Headers, checkHeaderName, readHeaderValue)},
-		fieldReader{"ratio", readFloat(&t.Ratio, 0.0001, 1)},
-		fieldReader{"prometheus", readChecked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
+		fieldReader{"traces", "Collector that receives traces, as OTLP over HTTP.", collector(&t.Traces)},
+		fieldReader{"metrics", "Collector that receives metrics, as OTLP over HTTP.", collector(&t.Metrics)},
+		fieldReader{"headers", "Headers that are sent to both collectors.", readMap(&t.Headers, checkHeaderName, readHeaderValue)},
+		fieldReader{"ratio", "Part of the traces that is exported, from 0.0001 to 1.", readFloat(&t.Ratio, 0.0001, 1)},
+		fieldReader{"prometheus", "Address of this machine at which Prometheus can read metrics.", readChecked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
 	)
 }
 
-func (s *Stats) readFunc() readFunc {
-	return readObject(fieldReader{"price", readObject(
-		fieldReader{"input", readFloat(&s.Price.Input, 0, 1_000_000)},
-		fieldReader{"currency", readChecked(&s.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+func (s *Stats) reader() settingReader {
+	return readObject(fieldReader{"price", "Price of a million tokens that your model reads, for the costs that retort stats shows.", readObject(
+		fieldReader{"input", "Price of a million tokens.", readFloat(&s.Price.Input, 0, 1_000_000)},
+		fieldReader{"currency", "Currency, as it is shown before the amount.", readCurrency(&s.Price.Currency)},
 	)})
 }
 
-func readFloat(v *float64, lo, hi float64) readFunc {
-	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-	return readQuantity(v, lo, hi, "a number", func(s string) (float64, bool) {
+func readFloat(v *float64, lo, hi float64) settingReader {
+	parse := func(s string) (float64, bool) {
 		f, err := strconv.ParseFloat(s, 64)
 		return f, err == nil && f == f
-	}, show)
+	}
+	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	return readQuantity(v, quantity[float64]{lo, hi, "a number", floatPattern, 1, parse, show})
 }
 
 // isLoopback reports whether s is a loopback address with a port, which only this machine can reach.

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// translateAfter returns a reader that calls read, which reads the settings in a file, and then converts the policy
-// blocks in the same file to settings.
-func (p *policyBlocks) translateAfter(s *Settings, read readFunc) readFunc {
-	return func(r *nodeReader, n *valueNode) {
-		read(r, n)
+// translateAfter returns a reader that reads the settings in a file with whole, and then converts the policy blocks in
+// the same file to settings.
+func (p *policyBlocks) translateAfter(s *Settings, whole settingReader) settingReader {
+	return whole.checkedBy(func(r *nodeReader, n *valueNode) {
+		whole.read(r, n)
 		p.hasNetwork, p.hasPolicy, p.hasCommands = n.findEntry("network") != nil, n.findEntry("network_policy") != nil, n.findEntry("commands") != nil
 		p.checkConflicts(r, n, *s)
 		*s = p.translateSettings(*s)
-	}
+	})
 }
 
 // checkConflicts adds a problem for each policy that contradicts other settings.

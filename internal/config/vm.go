@@ -9,10 +9,10 @@ type VM struct {
 	Kernel      string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
 }
 
-func (v *VM) readFunc() readFunc {
+func (v *VM) reader() settingReader {
 	return readObject(
-		fieldReader{"qemu", readProgramName(&v.QEMU)},
-		fieldReader{"firecracker", readProgramName(&v.Firecracker)},
-		fieldReader{"kernel", readPath(&v.Kernel)},
+		fieldReader{"qemu", "Path of QEMU, or its name in PATH.", readProgramName(&v.QEMU)},
+		fieldReader{"firecracker", "Path of Firecracker, or its name in PATH.", readProgramName(&v.Firecracker)},
+		fieldReader{"kernel", "Folder with boot/vmlinuz-* and lib/modules. retort vm setup chooses one by default.", readPath(&v.Kernel)},
 	)
 }
