@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -101,9 +103,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
-			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", replaceControls(f.RenderText()), scopeTexts[wanted])
-			line, err := readLine(cmd.Context(), tty)
-			if err != nil || line != "yes" {
+			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeTexts[wanted]) {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; the request still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
 			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
@@ -117,10 +117,51 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 	return c
 }
 
+// The part of a question that is shown at first. The rest is shown when the person asks for it.
+const (
+	maxQuestionLines = 60
+	maxQuestionLine  = 600 // characters
+)
+
+// confirmApproval shows a question and reports whether the person approves it. It shows a long question in part, and
+// all of it if the person types v.
+func (a approvalCommands) confirmApproval(ctx context.Context, tty *os.File, question, scope string) bool {
+	shown, whole := shortenQuestion(question)
+	for {
+		more := ""
+		if !whole {
+			more = fmt.Sprintf(" The question has %d lines and %d bytes; type v to view all of it.", strings.Count(question, "\n")+1, len(question))
+		}
+		fmt.Fprintf(tty, "%s\n%s\nApprove it (%s)? Type y or yes: ", shown, more, scope)
+		line, err := readLine(ctx, tty)
+		switch {
+		case err != nil:
+			return false
+		case line == "v" && !whole:
+			shown, whole = question, true
+			continue
+		}
+		return line == "yes" || line == "y"
+	}
+}
+
+// shortenQuestion returns the first lines of a question, each cut to a maximum length, and whether that is all of it.
+func shortenQuestion(question string) (shown string, whole bool) {
+	lines := strings.Split(question, "\n")
+	whole = len(lines) <= maxQuestionLines
+	lines = lines[:min(len(lines), maxQuestionLines)]
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > maxQuestionLine {
+			lines[i], whole = string(runes[:maxQuestionLine])+fmt.Sprintf("… (%d characters more)", len(runes)-maxQuestionLine), false
+		}
+	}
+	return strings.Join(lines, "\n"), whole
+}
+
 func (a approvalCommands) denyCommand() *cobra.Command {
 	var note string
 	c := &cobra.Command{
-		Use: "deny ID", Short: "Say no", Args: cobra.ExactArgs(1),
+		Use: "deny ID", Short: "Deny an approval request", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := a.findApproval(args[0])
 			if err != nil {

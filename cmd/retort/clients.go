@@ -289,6 +289,8 @@ func (a clientCommands) printInstalled(done *clientfiles.InstallResult) error {
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
 		fmt.Fprintf(a.stderr, "Retort was added to %s, and its servers were moved to %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
+		fmt.Fprintf(a.stderr, "cost: retort tools shows how many tokens the definitions of these servers took in every conversation\n"+
+			"undo: retort uninstall %s\n", legibleLine(done.Client))
 	}
 	return nil
 }

@@ -281,3 +281,17 @@ func userPages(t *testing.T) []string {
 }
 
 func readDoc(t *testing.T, page string) string { return testenv.ReadPage(t, repository, page) }
+
+// TestEveryCommandIsExplained checks that each command that help shows has an example, and each one of the first level a
+// group.
+func TestEveryCommandIsExplained(t *testing.T) {
+	root := documentedRoot()
+	for _, c := range documentedCommands(root) {
+		if c.Runnable() && c != root && c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		if c.Parent() == root && c.GroupID == "" && c.Name() != "version" && c.Name() != "completion" {
+			t.Errorf("%s is in no group", c.CommandPath())
+		}
+	}
+}

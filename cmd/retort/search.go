@@ -25,6 +25,10 @@ func (a toolCommands) searchCommand() *cobra.Command {
 				if a.asJSON {
 					return a.printJSON(found)
 				}
+				if len(e.ListServers()) == 0 && found.Total == 0 && len(found.Skills) == 0 {
+					fmt.Fprintln(a.stderr, noServersHint)
+					return nil
+				}
 				return a.printFound(found)
 			})
 		},

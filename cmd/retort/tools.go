@@ -39,6 +39,10 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 				if a.asJSON {
 					return a.printJSON(map[string]any{"servers": servers})
 				}
+				if len(servers) == 0 {
+					fmt.Fprintln(a.stderr, noServersHint)
+					return nil
+				}
 				return a.printServers(servers)
 			})
 		},
@@ -76,6 +80,10 @@ func (a toolCommands) printServers(servers []engine.ServerInfo) error {
 	fmt.Fprintf(w, "total\t%d\t%d\t%s\t\t\n", tools, learned, groupThousands(tokens))
 	return w.Flush()
 }
+
+// noServersHint names the next step for a configuration without servers.
+const noServersHint = "no servers are configured; retort install CLIENT takes over the servers of a client, " +
+	"and retort init --demo writes sample servers to try"
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -228,3 +228,46 @@ func visiblePaths(inside []string) []string {
 	}
 	return paths
 }
+
+// starterKeys returns the settings that StarterSettings explains.
+func starterKeys() []string {
+	return []string{
+		"securityLevel", "permissionLevel", "sandboxMode", "maxExecutionTime", "resourceLimits", "approval",
+		"piiTokenization", "results", "network", "toolChanges", "auditLogging", "workspace",
+	}
+}
+
+// StarterSettings returns the text of a new retort.yaml: the main settings, each explained and commented out with its
+// default. schema is the file with the schema for editors.
+func StarterSettings(schema string) string {
+	defaults := Settings{}.WithDefaults()
+	w := &yamlWriter{}
+	w.writeLine("# yaml-language-server: $schema=./%s", schema)
+	w.writeLine("# Settings of Retort. Each one is commented out and shows its default.")
+	w.writeLine("# retort config check checks this file, and retort config show --defaults prints all settings.")
+	for _, key := range starterKeys() {
+		for _, s := range showOf(defaults.reader()) {
+			if s.key == key {
+				w.writeLine("")
+				w.explainSetting("", s)
+			}
+		}
+	}
+	return w.b.String()
+}
+
+// explainSetting writes a setting as comments, below its description.
+func (w *yamlWriter) explainSetting(indent string, s shownSetting) {
+	inner, object := s.value.([]shownSetting)
+	if isEmpty(s.value) {
+		return
+	}
+	if !object {
+		w.writeLine("# %s%s: %s  # %s", indent, quoteKey(s.key), flowText(s.value), s.doc)
+		return
+	}
+	w.writeLine("# %s%s:  # %s", indent, quoteKey(s.key), s.doc)
+	for _, x := range inner {
+		w.explainSetting(indent+"  ", x)
+	}
+}

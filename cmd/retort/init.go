@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+)
+
+// initCommands defines the command "retort init".
+type initCommands struct{ *app }
+
+// The files that retort init writes.
+const (
+	settingsFile = "retort.yaml"
+	schemaFile   = "retort.schema.json"
+	serversFile  = ".mcp.json"
+)
+
+func (a initCommands) command() *cobra.Command {
+	var sample bool
+	c := &cobra.Command{
+		Use: "init", Short: "Write a retort.yaml with the main settings, and a schema for editors", Args: cobra.NoArgs,
+		Long: `Write retort.yaml into this folder. Each of its settings is explained and commented out, so the defaults
+apply until you change it. retort.schema.json is written beside it: editors use it to complete and check
+the settings. With --demo, a .mcp.json with Retort's sample servers is written, too. Files that exist are
+never changed.`,
+		Example: "  retort init         settings for the servers of this folder or client\n  retort init --demo  sample servers to try Retort with",
+		RunE: func(*cobra.Command, []string) error {
+			files, err := initialFiles(sample)
+			if err != nil {
+				return err
+			}
+			if err := refuseExisting(files); err != nil {
+				return err
+			}
+			for _, f := range files {
+				if err := writeNew(f); err != nil {
+					return err
+				}
+				fmt.Fprintln(a.stdout, "wrote", f.name)
+			}
+			a.printFirstSteps(sample)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&sample, "demo", false, "also write a .mcp.json with the sample servers")
+	return c
+}
+
+type initialFile struct {
+	name    string
+	content []byte
+}
+
+func initialFiles(sample bool) ([]initialFile, error) {
+	schema, err := config.SettingsSchema()
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "init", "%w", err)
+	}
+	files := []initialFile{{settingsFile, []byte(config.StarterSettings(schemaFile))}, {schemaFile, append(schema, '\n')}}
+	if !sample {
+		return files, nil
+	}
+	servers := map[string]any{}
+	for _, name := range demo.ServerNames() {
+		servers[name] = map[string]any{"command": retortCommand(false), "args": []string{"demo-server", name}}
+	}
+	text, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "init", "%w", err)
+	}
+	return append(files, initialFile{serversFile, append(text, '\n')}), nil
+}
+
+// refuseExisting returns an error if one of the files exists, so that either all are written or none.
+func refuseExisting(files []initialFile) error {
+	var found []string
+	for _, f := range files {
+		if _, err := os.Lstat(f.name); !errors.Is(err, fs.ErrNotExist) {
+			found = append(found, f.name)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return core.Errorf(core.KindInvalidArguments, "init", "%s exists already; nothing was written", strings.Join(found, ", ")).
+		WithHint("retort config check checks it, and retort config schema prints the schema")
+}
+
+func writeNew(f initialFile) error {
+	file, err := os.OpenFile(filepath.Clean(f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		_, err = file.Write(f.content)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return core.Errorf(core.KindInvalidArguments, "init", "could not write %s: %w", f.name, err)
+	}
+	return nil
+}
+
+func (a initCommands) printFirstSteps(sample bool) {
+	if sample {
+		fmt.Fprintf(a.stderr, "try: retort search \"read rows of a spreadsheet\"\n"+
+			"     retort run -e 'const { rows } = await sheets.readRows({ spreadsheetId: \"orders-2026\", limit: 100 }); return rows.length'\n")
+		return
+	}
+	if _, err := os.Stat(serversFile); err == nil {
+		fmt.Fprintln(a.stderr, "next: retort tools shows the servers of .mcp.json and what they cost")
+		return
+	}
+	fmt.Fprintln(a.stderr, "next: retort install CLIENT takes over the servers of a client such as cursor or claude-code")
+}

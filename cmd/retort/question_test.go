@@ -1,0 +1,23 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestShortenQuestion checks that a long question is cut, that the text says how much is missing, and that a short one
+// is shown whole.
+func TestShortenQuestion(t *testing.T) {
+	short := "call crm.delete_record\n" + strings.Repeat("é", maxQuestionLine)
+	if shown, whole := shortenQuestion(short); shown != short || !whole {
+		t.Errorf("%q, %v", shown, whole)
+	}
+	wide := "call crm.delete_record\n" + strings.Repeat("é", maxQuestionLine+7) + "\nend"
+	if shown, whole := shortenQuestion(wide); whole || !strings.Contains(shown, "… (7 characters more)\nend") {
+		t.Errorf("%q, %v", shown, whole)
+	}
+	long := strings.Repeat("line\n", maxQuestionLines) + "hidden"
+	if shown, whole := shortenQuestion(long); whole || strings.Contains(shown, "hidden") {
+		t.Errorf("%q, %v", shown, whole)
+	}
+}
