@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/SOURCE-DOCUMENTS.md from the scripts")
+var update = flag.Bool("update", false, "write the pages that are made from code and scripts")
 
 const documentsPage = "docs/SOURCE-DOCUMENTS.md"
 

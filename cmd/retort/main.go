@@ -20,11 +20,11 @@ import (
 
 // Exit codes. Their values never change, because scripts depend on them.
 const (
-	exitOK       = 0
-	exitFailed   = 1 // the program failed
-	exitUsage    = 2 // usage or configuration
-	exitDenied   = 3 // denied, or waiting for approval
-	exitInternal = 4 // Retort's own fault
+	exitOK       = 0 // the command succeeded
+	exitFailed   = 1 // the program or the call failed
+	exitUsage    = 2 // the arguments or the configuration are wrong
+	exitDenied   = 3 // a rule or a person refused it, or it waits for approval
+	exitInternal = 4 // Retort itself failed
 )
 
 // firstCollection is the heap size, in bytes, at which the first garbage collection starts. Most commands end before

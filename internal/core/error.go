@@ -12,20 +12,20 @@ type Kind string
 
 // Values of Kind.
 const (
-	KindSyntax             Kind = "syntax"
-	KindType               Kind = "type"
-	KindPolicy             Kind = "policy"
-	KindRuntime            Kind = "runtime"
-	KindToolError          Kind = "tool_error"
-	KindToolNotFound       Kind = "tool_not_found"
-	KindInvalidArguments   Kind = "invalid_arguments"
-	KindUpstreamGone       Kind = "upstream_gone"
-	KindUpstreamTimeout    Kind = "upstream_timeout"
-	KindToolChanged        Kind = "tool_changed"
-	KindLimit              Kind = "limit"
-	KindSandboxUnavailable Kind = "sandbox_unavailable"
-	KindCancelled          Kind = "cancelled"
-	KindInternal           Kind = "internal"
+	KindSyntax             Kind = "syntax"              // the program has a syntax error
+	KindType               Kind = "type"                // the program does not fit the types of the tools
+	KindPolicy             Kind = "policy"              // a rule, a setting or a person refused it
+	KindRuntime            Kind = "runtime"             // the program failed while it ran
+	KindToolError          Kind = "tool_error"          // the server reported an error, or its answer is invalid
+	KindToolNotFound       Kind = "tool_not_found"      // no server has this tool, or the policy hides it
+	KindInvalidArguments   Kind = "invalid_arguments"   // an argument, a setting or a request is wrong
+	KindUpstreamGone       Kind = "upstream_gone"       // the server is not connected, or its connection ended
+	KindUpstreamTimeout    Kind = "upstream_timeout"    // the server did not answer in time
+	KindToolChanged        Kind = "tool_changed"        // the definition of the tool differs from the trusted one
+	KindLimit              Kind = "limit"               // a limit was reached, such as memory, output or calls
+	KindSandboxUnavailable Kind = "sandbox_unavailable" // the sandbox cannot be used on this machine
+	KindCancelled          Kind = "cancelled"           // the client or a person cancelled it
+	KindInternal           Kind = "internal"            // Retort itself failed
 )
 
 // Error describes a failure for a person or a model. Message names the cause, and Hint the next step. Line and Column

@@ -10,33 +10,33 @@ type EventKind string
 
 // Values of EventKind. Each execution has one EventRequest first and one EventEnd last.
 const (
-	EventStart    EventKind = "start"     // the engine began to write
+	EventStart    EventKind = "start"     // an engine began to write to the audit log
 	EventStop     EventKind = "stop"      // the engine stopped
-	EventRequest  EventKind = "request"   // an execution was asked for
-	EventVerdict  EventKind = "verdict"   // the gate let a program pass, or refused it
+	EventRequest  EventKind = "request"   // an execution or a call was requested
+	EventVerdict  EventKind = "verdict"   // a program passed the checks, or was rejected
 	EventQuestion EventKind = "question"  // a person is asked
-	EventDecision EventKind = "decision"  // what became of the question
-	EventCall     EventKind = "call"      // a call that may have effects is about to leave; one that reads has come back
-	EventAnswer   EventKind = "answer"    // a call that may have effects has come back
-	EventRefusal  EventKind = "refusal"   // a call did not leave
-	EventReveal   EventKind = "reveal"    // a person, or the model, was shown personal values
-	EventEnd      EventKind = "end"       // of an execution
-	EventSettings EventKind = "settings"  // they are others than when the engine ran the last time; or their files changed: applied, refused
-	EventPin      EventKind = "pin"       // the definition of a tool has changed, or was trusted
-	EventSkill    EventKind = "skill"     // one was saved or removed
-	EventErasure  EventKind = "erasure"   // something was forgotten for good
-	EventLogin    EventKind = "login"     // at an upstream
+	EventDecision EventKind = "decision"  // the answer to a question, or its expiry
+	EventCall     EventKind = "call"      // a call that may have effects is about to be sent, or a call that only reads has ended
+	EventAnswer   EventKind = "answer"    // a call that may have effects has ended
+	EventRefusal  EventKind = "refusal"   // a call was refused and not sent
+	EventReveal   EventKind = "reveal"    // a person or the model was shown personal data
+	EventEnd      EventKind = "end"       // an execution ended
+	EventSettings EventKind = "settings"  // the settings differ from the last run, or a change of their files was applied or refused
+	EventPin      EventKind = "pin"       // the definition of a tool changed, or was trusted
+	EventSkill    EventKind = "skill"     // a skill was saved or removed
+	EventErasure  EventKind = "erasure"   // data was erased for good
+	EventLogin    EventKind = "login"     // a login at an upstream server
 	EventSearch   EventKind = "search"    // a search for tools, or a request for definitions
-	EventFile     EventKind = "file"      // of a workspace, read or written by a model itself
+	EventFile     EventKind = "file"      // a model read or wrote a file of a workspace by itself
 	EventAnomaly  EventKind = "anomaly"   // something unusual
-	EventClock    EventKind = "clock"     // a person accepts the clock, although it is behind the audit log
-	EventAsked    EventKind = "asked"     // a server's question to the client during a call, and its result
-	EventGap      EventKind = "gap"       // what came between could not be written
+	EventClock    EventKind = "clock"     // a person confirmed the clock although it is behind the audit log
+	EventAsked    EventKind = "asked"     // a server's question to the client during a call, and the answer
+	EventGap      EventKind = "gap"       // entries before this one could not be written
 	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
-	EventNetwork  EventKind = "network"   // a program reaches for a host itself: allowed, refused, ended
-	EventToken    EventKind = "token"     // one for calls over the network was created, revoked, or refused as it does not count
-	EventTask     EventKind = "task"      // one was put into the queue, began, came to a phase, or ended
-	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
+	EventNetwork  EventKind = "network"   // a network connection of a program was allowed, refused, or ended
+	EventToken    EventKind = "token"     // an access token was created, revoked, or refused
+	EventTask     EventKind = "task"      // a job was added to the queue, began, reached a phase, or ended
+	EventCommand  EventKind = "command"   // a command of a program was started, refused, failed, or ended
 )
 
 // AuditEvent holds the content of one entry of the audit log. Its plain fields never contain values of a program, a

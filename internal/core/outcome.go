@@ -7,17 +7,17 @@ type OutcomeStatus string
 
 // Values of OutcomeStatus.
 const (
-	StatusOK              OutcomeStatus = "ok"
-	StatusError           OutcomeStatus = "error"
-	StatusRejected        OutcomeStatus = "rejected" // did not pass the gate; nothing ran
-	StatusDenied          OutcomeStatus = "denied"   // a person or policy said no
-	StatusPendingApproval OutcomeStatus = "pending_approval"
-	StatusTimeout         OutcomeStatus = "timeout"
-	StatusMemoryLimit     OutcomeStatus = "memory_limit"
-	StatusOutputLimit     OutcomeStatus = "output_limit"
-	StatusCallLimit       OutcomeStatus = "call_limit"
-	StatusCancelled       OutcomeStatus = "cancelled"
-	StatusOutcomeUnknown  OutcomeStatus = "outcome_unknown"
+	StatusOK              OutcomeStatus = "ok"               // the program ended and returned its result
+	StatusError           OutcomeStatus = "error"            // the program failed
+	StatusRejected        OutcomeStatus = "rejected"         // the program did not pass the checks; nothing ran
+	StatusDenied          OutcomeStatus = "denied"           // a person or the policy refused it
+	StatusPendingApproval OutcomeStatus = "pending_approval" // the program waits until a person has answered
+	StatusTimeout         OutcomeStatus = "timeout"          // the program reached its time limit
+	StatusMemoryLimit     OutcomeStatus = "memory_limit"     // the program reached its memory limit
+	StatusOutputLimit     OutcomeStatus = "output_limit"     // the program printed or returned too much
+	StatusCallLimit       OutcomeStatus = "call_limit"       // the program made too many tool calls
+	StatusCancelled       OutcomeStatus = "cancelled"        // the client or a person cancelled it
+	StatusOutcomeUnknown  OutcomeStatus = "outcome_unknown"  // Retort ended before the outcome was returned; calls may have taken effect
 )
 
 // Outcome holds the result of an execution.

@@ -1,0 +1,166 @@
+package internal_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestReferencePages checks that the pages of docs/reference with error kinds, audit events and metrics agree with the
+// code. With -update it writes the pages.
+func TestReferencePages(t *testing.T) {
+	for name, want := range map[string]string{
+		"errors.md":       errorsPage(t),
+		"audit-events.md": eventsPage(t),
+		"metrics.md":      metricsPage(t),
+	} {
+		file := filepath.Join(root, "docs/reference", name)
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%v: %s differs from the code. Write it: go test ./internal -run TestReferencePages -update", err, file)
+		}
+	}
+}
+
+const writtenBy = "\n<!-- Written by: go test ./internal -run TestReferencePages -update -->\n"
+
+func errorsPage(t *testing.T) string {
+	return "# Errors, statuses and exit codes\n" + writtenBy + `
+An Outcome has a status. If something failed, it also has an error with a kind, a message that names the cause, and a hint that
+names the next step. Programs can read the kind of a failed call as ` + "`error.kind`" + `. New versions only add kinds and statuses.
+
+## Error kinds
+
+` + constantsTable(t, "internal/core/error.go", "Kind") + `
+## Statuses
+
+` + constantsTable(t, "internal/core/outcome.go", "OutcomeStatus") + `
+## Exit codes
+
+` + exitCodesTable(t) + `
+[Use it in scripts](../guides/scripting.md) says how scripts use them.
+`
+}
+
+func eventsPage(t *testing.T) string {
+	return "# Events of the audit log\n" + writtenBy + `
+Each entry of the audit log has one of these kinds. ` + "`retort audit query --kind KIND`" + ` shows them, and
+[The audit log](../guides/audit-log.md) says how they are stored and exported.
+
+` + constantsTable(t, "internal/core/event.go", "EventKind")
+}
+
+func metricsPage(t *testing.T) string {
+	return "# Metrics\n" + writtenBy + `
+These metrics are exported by OTLP and at the address in ` + "`telemetry.prometheus`" + `. There, dots are written as underscores, and
+counters end with ` + "`_total`" + `. [Statistics, metrics and traces](../guides/monitor.md) says how to turn the export on.
+
+| metric | unit | |
+|---|---|---|
+` + strings.Join(metricRows(t), "")
+}
+
+// constantsTable returns a table of the constants of one type in a file. Their comments are the descriptions.
+func constantsTable(t *testing.T, file, typeName string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| | |\n|---|---|\n")
+	eachConstant(t, file, func(s *ast.ValueSpec) {
+		if id, ok := s.Type.(*ast.Ident); !ok || id.Name != typeName {
+			return
+		}
+		value, err := strconv.Unquote(s.Values[0].(*ast.BasicLit).Value)
+		if err != nil || s.Comment == nil {
+			t.Errorf("%s: %s has no comment, or its value is not a string", file, s.Names[0].Name)
+			return
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", value, strings.TrimSpace(s.Comment.Text()))
+	})
+	return b.String()
+}
+
+func exitCodesTable(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| | |\n|---|---|\n")
+	eachConstant(t, "cmd/retort/main.go", func(s *ast.ValueSpec) {
+		if strings.HasPrefix(s.Names[0].Name, "exit") && s.Comment != nil {
+			fmt.Fprintf(&b, "| %s | %s |\n", s.Values[0].(*ast.BasicLit).Value, strings.TrimSpace(s.Comment.Text()))
+		}
+	})
+	return b.String()
+}
+
+func eachConstant(t *testing.T, file string, visit func(*ast.ValueSpec)) {
+	t.Helper()
+	for _, d := range parseGo(t, file).Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			visit(s.(*ast.ValueSpec))
+		}
+	}
+}
+
+func parseGo(t *testing.T, file string) *ast.File {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// metricRows returns a row for each instrument that the telemetry package creates.
+func metricRows(t *testing.T) []string {
+	t.Helper()
+	var rows []string
+	ast.Inspect(parseGo(t, "internal/telemetry/metrics.go"), func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) < 2 {
+			return true
+		}
+		texts := literalTexts(call.Args)
+		if len(texts) < 2 || !strings.HasPrefix(texts[0], "retort.") {
+			return true
+		}
+		unit := "s"
+		if len(texts) > 2 {
+			unit = strings.Trim(texts[2], "{}")
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", texts[0], unit, texts[1]))
+		return true
+	})
+	if len(rows) < 15 {
+		t.Errorf("only %d metrics were found", len(rows))
+	}
+	return rows
+}
+
+// literalTexts returns the string literals at the beginning of a call's arguments.
+func literalTexts(args []ast.Expr) (texts []string) {
+	for _, a := range args {
+		l, ok := a.(*ast.BasicLit)
+		if !ok || l.Kind != token.STRING {
+			return texts
+		}
+		text, err := strconv.Unquote(l.Value)
+		if err != nil {
+			return texts
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
