@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -395,14 +394,10 @@ func (x *execution) recordReveal(toModel bool, text string) *core.Error {
 	return x.recordEvent(e, true)
 }
 
-var tokenPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
-})
-
 // countCategories counts the tokens for personal data in a text, by the type of the data.
 func countCategories(text string) map[string]int {
 	found := map[string]int{}
-	for _, m := range tokenPattern().FindAllStringSubmatch(text, -1) {
+	for _, m := range numberedToken().FindAllStringSubmatch(text, -1) {
 		found[strings.ToLower(m[1])]++
 	}
 	return found

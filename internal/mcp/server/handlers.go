@@ -226,7 +226,7 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 	if err := checkRequired("execution_id", a.ID); err != nil {
 		return nil, err
 	}
-	return s.answerOutcome(req, s.engine.Resume(s.withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
+	return s.answerOutcome(req, s.engine.Resume(s.withApprovalChannel(ctx, req), a.ID, resumeWait(req)), 0), nil
 }
 
 // StatsKeeper returns the statistics of executions, tool calls and tokens.

@@ -25,7 +25,7 @@ func (v *tokens) Mint(x FoundValue) (string, bool) {
 	if t, ok := v.byRaw[x]; ok {
 		return t, true
 	}
-	t := FormatToken(x.Type, fmt.Sprint(9000+len(v.byRaw)))
+	t := fmt.Sprintf("[%s_%d]", strings.ToUpper(string(x.Type)), 9000+len(v.byRaw))
 	v.byRaw[x], v.raw[t] = t, x
 	return t, true
 }

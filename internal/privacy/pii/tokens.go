@@ -25,9 +25,6 @@ func (s *Scanner) isType(word []byte) bool {
 	return false
 }
 
-// FormatToken returns the token for a type and a number, such as [EMAIL_1].
-func FormatToken(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
-
 // FindTokens appends the ranges and types of all text in the form of a token.
 func (s *Scanner) FindTokens(dst []TypedSpan, text []byte) []TypedSpan {
 	for i := 0; i < len(text); i++ {

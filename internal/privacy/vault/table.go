@@ -76,7 +76,9 @@ func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	return next
 }
 
-// columnOf returns the typeColumn that indexes all entries of a type, and creates it if it does not exist.
+// columnOf returns the typeColumn that indexes all entries of a type, and creates it if it does not exist. The form of
+// tokens, such as [EMAIL_1], is defined here and in tokenText. parseToken, pii.Scanner.FindTokens and the regular
+// expressions of the pipeline and of skills recognise it.
 func (t *entryTable) columnOf(typ string) *typeColumn {
 	c := t.types[typ]
 	if c == nil {
