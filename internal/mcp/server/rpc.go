@@ -149,6 +149,14 @@ type MessageContent struct {
 	Calls    int  // of tools
 	Begins   bool // a session
 	Modern   bool // a message says its version, as since 2026-07-28
+	Parts    []MessagePart
+}
+
+// MessagePart is one message of a request body. Request is its id, if it is a request. Cancels is the id of the request
+// that it cancels, if it is a cancellation.
+type MessagePart struct {
+	Text             json.RawMessage
+	Request, Cancels jsonrpc.ID
 }
 
 // ExamineMessage parses a message or a batch, to find out how to route it. If it refuses a text, every later reader
@@ -164,11 +172,29 @@ func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 			return c, refused
 		}
 		c.Messages++
+		part := MessagePart{Text: text}
 		if r, ok := m.(*jsonrpc.Request); ok {
 			c.addRequest(r)
+			part.Request, part.Cancels = r.ID, cancelledBy(r)
 		}
+		c.Parts = append(c.Parts, part)
 	}
 	return c, nil
+}
+
+// cancelledBy returns the id of the request that a notification cancels, or an invalid id.
+func cancelledBy(r *jsonrpc.Request) jsonrpc.ID {
+	var params struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if r.Method != "notifications/cancelled" || json.Unmarshal(r.Params, &params) != nil {
+		return jsonrpc.ID{}
+	}
+	id, err := parseID(params.ID)
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	return id
 }
 
 func (c *MessageContent) addRequest(r *jsonrpc.Request) {

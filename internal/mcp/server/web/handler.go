@@ -175,6 +175,12 @@ func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *princip
 // routeRequest passes a request to the handler for its protocol version.
 func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder, a server.MessageContent) {
 	switch {
+	case r.URL.Path == EventsPath && r.Method == http.MethodPost:
+		end, ok := t.requests.admitMessages(w, r, r.URL.Query().Get("sessionid"), a)
+		defer end()
+		if ok {
+			l.serveEvents(w, r, t)
+		}
 	case r.URL.Path == EventsPath:
 		l.serveEvents(w, r, t)
 	case isSessionless(r, a):
@@ -208,6 +214,11 @@ func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *principalTe
 			return
 		}
 		defer t.releaseSession(id)
+		end, ok := t.requests.admitMessages(w, r, id, a)
+		defer end()
+		if !ok {
+			return
+		}
 	case a.Begins:
 		if !l.admitSession(w, r, t) {
 			return

@@ -19,6 +19,8 @@ type principalTenant struct {
 	limits ListenerLimits
 	all    interface{ Add(int64) int64 } // counts the sessions of all
 
+	requests requestLedger
+
 	mu       sync.Mutex
 	quota    throttle.Bucket // requests that may come now
 	calls    int             // of tools, being answered

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/mcp/server"
+)
+
+// maxEndedRequests bounds how many requests are remembered after their HTTP request has ended. A client that has closed
+// the HTTP request can still cancel what it began.
+const maxEndedRequests = 4096
+
+// requestLedger knows the requests of a principal's sessions, so that a cancellation reaches only a request that came
+// before it. The SDK cancels in the background, and would cancel a request that comes afterwards. Requests are stored
+// as hashes of session and id. The zero value is ready to use.
+type requestLedger struct {
+	mu    sync.Mutex
+	known map[uint64]int // how often the request is open or in ended
+	ended []uint64       // a ring
+	next  int            // the oldest place in the ring
+}
+
+var requestSeed = maphash.MakeSeed()
+
+func hashRequest(session string, id jsonrpc.ID) uint64 {
+	return maphash.String(requestSeed, fmt.Sprintf("%s\x00%T\x00%v", session, id.Raw(), id.Raw()))
+}
+
+// begin adds a request.
+func (l *requestLedger) begin(request uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil {
+		l.known = map[uint64]int{}
+	}
+	l.known[request]++
+}
+
+// end notes that the HTTP request of a request has ended. The request stays known until many others have ended.
+func (l *requestLedger) end(request uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ended) < maxEndedRequests {
+		l.ended = append(l.ended, request)
+		return
+	}
+	oldest := l.ended[l.next]
+	if l.known[oldest]--; l.known[oldest] <= 0 {
+		delete(l.known, oldest)
+	}
+	l.ended[l.next] = request
+	l.next = (l.next + 1) % maxEndedRequests
+}
+
+func (l *requestLedger) isKnown(request uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[request] > 0
+}
+
+// admitMessages removes from the body of r the cancellations of requests that have not come yet, and notes the requests
+// in it. The caller must call end when r has been answered. If nothing is left of the body, admitMessages has answered r
+// and ok is false.
+func (l *requestLedger) admitMessages(w http.ResponseWriter, r *http.Request, session string, a server.MessageContent) (end func(), ok bool) {
+	var begun []uint64
+	var kept [][]byte
+	for _, p := range a.Parts {
+		if p.Cancels.IsValid() && !l.isKnown(hashRequest(session, p.Cancels)) {
+			continue
+		}
+		if p.Request.IsValid() {
+			begun = append(begun, hashRequest(session, p.Request))
+			l.begin(begun[len(begun)-1])
+		}
+		kept = append(kept, p.Text)
+	}
+	end = func() {
+		for _, request := range begun {
+			l.end(request)
+		}
+	}
+	switch {
+	case len(kept) == len(a.Parts):
+		return end, true
+	case len(kept) == 0:
+		w.WriteHeader(http.StatusAccepted)
+		return end, false
+	}
+	body := append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']')
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return end, true
+}
