@@ -98,8 +98,8 @@ func parseResponse(members map[string]json.RawMessage) jsonrpc.Message {
 // maxID bounds ids that are numbers: up to it, a float64 represents every integer exactly.
 const maxID = 1 << 53
 
-// parseID parses the id of a message. A message without an id gets the zero ID. The text of the error continues a
-// sentence that begins with "id".
+// parseID parses the id of a message. A message without an id gets the zero ID. The error text is worded to follow
+// the word "id" in a sentence.
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	if raw == nil {
 		return jsonrpc.ID{}, nil
@@ -152,15 +152,24 @@ type MessageContent struct {
 	Parts    []MessagePart
 }
 
-// MessagePart is one message of a request body. Request is its id, if it is a request. Cancels is the id of the request
-// that it cancels, if it is a cancellation.
+// MessagePart is one message of a request body. Request identifies it if it is a request, and is empty otherwise. Cancels
+// identifies the request that it cancels, if it is a cancellation.
 type MessagePart struct {
 	Text             json.RawMessage
-	Request, Cancels jsonrpc.ID
+	Request, Cancels string
 }
 
-// ExamineMessage parses a message or a batch, to find out how to route it. If it refuses a text, every later reader
-// would refuse the text, too.
+// keyOf returns a text that identifies a request within its session. It is empty for an invalid id. The ids 7 and "7"
+// differ.
+func keyOf(id jsonrpc.ID) string {
+	if !id.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("%T %v", id.Raw(), id.Raw())
+}
+
+// ExamineMessage parses a message or a batch to find out how to route it. It refuses only texts that every later
+// reader would refuse, too.
 func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {
@@ -175,7 +184,7 @@ func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 		part := MessagePart{Text: text}
 		if r, ok := m.(*jsonrpc.Request); ok {
 			c.addRequest(r)
-			part.Request, part.Cancels = r.ID, cancelledBy(r)
+			part.Request, part.Cancels = keyOf(r.ID), keyOf(cancelledBy(r))
 		}
 		c.Parts = append(c.Parts, part)
 	}

@@ -2,13 +2,10 @@ package web
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"net/http"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"retort/internal/mcp/server"
 )
@@ -29,8 +26,8 @@ type requestLedger struct {
 
 var requestSeed = maphash.MakeSeed()
 
-func hashRequest(session string, id jsonrpc.ID) uint64 {
-	return maphash.String(requestSeed, fmt.Sprintf("%s\x00%T\x00%v", session, id.Raw(), id.Raw()))
+func hashRequest(session, request string) uint64 {
+	return maphash.String(requestSeed, session+"\x00"+request)
 }
 
 // begin adds a request.
@@ -72,10 +69,10 @@ func (l *requestLedger) admitMessages(w http.ResponseWriter, r *http.Request, se
 	var begun []uint64
 	var kept [][]byte
 	for _, p := range a.Parts {
-		if p.Cancels.IsValid() && !l.isKnown(hashRequest(session, p.Cancels)) {
+		if p.Cancels != "" && !l.isKnown(hashRequest(session, p.Cancels)) {
 			continue
 		}
-		if p.Request.IsValid() {
+		if p.Request != "" {
 			begun = append(begun, hashRequest(session, p.Request))
 			l.begin(begun[len(begun)-1])
 		}
