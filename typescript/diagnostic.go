@@ -15,8 +15,8 @@ type Diagnostic struct {
 	Message      string // the most specific part first
 	Start, End   int    // byte offsets into the text given to Parse
 	Line, Column int    // of Start
-	// Erased reports whether the message is about a type, or about a name after typeof in a type. Such an error
-	// cannot occur when the program runs.
+	// Erased reports whether the message is about a type, or about a name after typeof in a type. Types are erased
+	// from the emitted code, so this error cannot occur when the program runs.
 	Erased bool
 	// Argument describes the called function if the message is about the arguments of a call, and one of Input.Files
 	// declares that function. Otherwise it is nil.
@@ -54,7 +54,7 @@ func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
 	return out
 }
 
-// maxMessage bounds a message, because types can be printed at any length.
+// maxMessage bounds the length of a message, in code points, because the compiler prints types at any length.
 const maxMessage = 700
 
 // flatten joins a chain of messages, each of which explains the previous one, with the last explanation first.

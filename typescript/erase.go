@@ -355,8 +355,8 @@ func (e *eraser) start(n *ast.Node) int { return startOf(e.body.file, n) }
 
 func (e *eraser) skip(pos int) int { return scanner.SkipTrivia(e.text, pos) }
 
-// compose returns a map with the combined effect of several maps, which belong to successive edits. The map of the
-// last edit must be the first argument.
+// compose returns a map with the combined effect of several maps, which belong to successive edits of a text. The
+// maps are passed in reverse order: that of the last edit is the first argument.
 func compose(maps ...offsets) offsets {
 	all := maps[0]
 	for _, next := range maps[1:] {
@@ -365,7 +365,7 @@ func compose(maps ...offsets) offsets {
 	return all
 }
 
-// then returns the map that results from applying o first and next afterwards.
+// then returns the map that has the effect of applying the map o first and the map next to the result.
 func (o offsets) then(next offsets) offsets {
 	if len(o) == 0 {
 		return next
@@ -385,9 +385,9 @@ func (o offsets) then(next offsets) offsets {
 	return both
 }
 
-// within returns the offset map for a run of text that was copied out of a larger, already edited text. The receiver
-// o maps the larger text back to the original. The run ends at the offset end of the larger text, or at its last byte
-// if end is negative.
+// within returns the offset map for a run of text, which was copied out of a larger text after that had been edited.
+// The receiver o maps offsets of the larger text back to the original text. The argument end is the offset in the
+// larger text at which the run ends. If it is negative, the run extends to the end of that text.
 func (o offsets) within(run piece, end int) offsets {
 	first := piece{run.start, o.back(run.old), false}
 	var pieces offsets

@@ -48,8 +48,8 @@ func outline(code string) string {
 	return b.String()
 }
 
-// bothWays returns the body of a program made by cutting and the one made by the printer. direct is false if only the
-// printer can make one.
+// bothWays returns the body of a program twice: made by cutting out its types, and made by the compiler's printer.
+// direct is false if only the printer can make the body.
 func bothWays(c *Compiler, code string, kind Kind) (cut, printed string, direct, ok bool) {
 	ctx := context.Background()
 	src, err := c.Parse(ctx, code, kind)

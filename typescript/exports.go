@@ -99,8 +99,8 @@ func localName(s *ast.Node) string {
 	return s.Name().Text()
 }
 
-// under returns an Export of the function f for each name under which the module exports f. s is the statement that
-// declares f, and local is the name of f inside the module.
+// under returns one Export for each name under which the module exports the function f. Inside the module, the name
+// of f is the argument local. The argument s is the statement that declares f.
 func (e *exporter) under(s, f *ast.Node, local string) []Export {
 	names := e.named[local]
 	switch flags := s.ModifierFlags(); {

@@ -128,7 +128,7 @@ func (c *collector) resolve(node *ast.Node) {
 	})
 }
 
-// imports collects every import, re-export and require below a node.
+// imports collects every import, re-export and require call in the syntax tree below a node.
 func (c *collector) imports(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		switch {

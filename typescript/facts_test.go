@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tell returns facts as one line of text. Members in use are in braces. * means the whole value, () a call and ?
-// typeof.
+// tell returns facts as one line of text. The members that are used are in braces. The sign * means that the whole
+// value is used, () that it is called, and ? that typeof is applied to it.
 func tell(f Facts) string {
 	var parts []string
 	for _, i := range f.Imports {

@@ -105,7 +105,7 @@ func isInferred(span *ast.Node) bool {
 	return span.Kind == ast.KindTemplateLiteralTypeSpan && span.AsTemplateLiteralTypeSpan().Type.Kind == ast.KindInferType
 }
 
-// size returns an upper bound for the length of the constants that are declared under a name.
+// size returns an upper bound for the length of each constant that is declared under a name.
 func (g *growth) size(name string) int {
 	if size, ok := g.sizes[name]; ok {
 		return size

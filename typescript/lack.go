@@ -142,8 +142,8 @@ func parts(t *checker.Type) (all []*checker.Type) {
 	return all
 }
 
-// fileOfValue returns the file of Input.Files that declares the function or member that produced a value. It is
-// needed for values of primitive types, whose types are declared nowhere.
+// fileOfValue returns the path of the file in Input.Files that declares the function or member from which a value
+// comes, or "". It is needed for values of primitive types, whose types no file declares.
 func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	const far = 4
 	for n.Kind == ast.KindAwaitExpression || n.Kind == ast.KindParenthesizedExpression {

@@ -11,7 +11,7 @@ type lineTable struct {
 	starts []int // offset at which each line starts
 }
 
-// newLineTable splits at \n, \r\n and \r, as editors do.
+// newLineTable returns the lineTable of a text. Lines end with \n, \r\n or \r, as in editors.
 func newLineTable(text string) *lineTable {
 	starts := []int{0}
 	for i := 0; i < len(text); i++ {
@@ -34,7 +34,8 @@ func (t *lineTable) position(offset int) (line, column int) {
 	return i + 1, utf8.RuneCountInString(t.text[t.starts[i]:offset]) + 1
 }
 
-// offset is the inverse of position. Positions outside the text are clamped.
+// offset returns the byte offset of a line and column, so it is the inverse of position. For positions outside the
+// text, it returns the nearest offset in the text.
 func (t *lineTable) offset(line, column int) int {
 	if line < 1 {
 		return 0

@@ -44,7 +44,8 @@ type textLine struct {
 	text  string
 }
 
-// textLines splits a text into lines as the emitter counts them.
+// textLines splits a text into lines as ECMAScript defines them, because the compiler's emitter counts lines in that
+// way.
 func textLines(text string) []textLine {
 	starts := core.ComputeECMALineStarts(text)
 	lines := make([]textLine, len(starts))
@@ -94,7 +95,8 @@ func newPositionMap(u *unit, e *emitted, code string, shift offsets) *positionMa
 	return p
 }
 
-// newCodeTable splits JavaScript at \n only, as engines number lines in error positions.
+// newCodeTable returns the lineTable of JavaScript code. Lines end with \n only, because JavaScript engines number
+// lines in this way in the positions of errors.
 func newCodeTable(code string) *lineTable {
 	starts := []int{0}
 	for at := 0; ; {

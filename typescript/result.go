@@ -77,7 +77,8 @@ func (b *bodyWriter) dropExports() {
 	}
 }
 
-// exportedFunction returns the name of the function that is the default export, or "".
+// exportedFunction returns the name of the function that the program exports as default. It returns "" if the default
+// export is not a function with a name.
 func (b *bodyWriter) exportedFunction() string {
 	s := b.exports[0]
 	var name *ast.Node
@@ -137,8 +138,8 @@ func (b *bodyWriter) called(name string) bool {
 	})
 }
 
-// mentions reports whether code outside of functions refers to the given name in a place for which the function use
-// returns true.
+// mentions reports whether code outside of functions refers to a name. Only the places for which the function use
+// returns true count.
 func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	var walk func(*ast.Node) bool
 	walk = func(n *ast.Node) bool {

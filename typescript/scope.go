@@ -16,7 +16,7 @@ func newScope() scope {
 
 const anyMeaning = ast.SymbolFlagsValue | ast.SymbolFlagsType | ast.SymbolFlagsNamespace | ast.SymbolFlagsAlias
 
-// resolve returns what an identifier refers to in its file, or nil if the file does not declare it.
+// resolve returns the symbol that an identifier refers to, or nil if its file does not declare the identifier.
 func (s scope) resolve(n *ast.Node) *ast.Symbol {
 	meaning := ast.SymbolFlagsValue | ast.SymbolFlagsAlias
 	if isTypePosition(n) {

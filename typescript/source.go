@@ -107,7 +107,8 @@ func (s *Source) parseObject() bool {
 	return true
 }
 
-// objectEnd returns the end of the object literal that begins a file, if the file begins with one in parentheses.
+// objectEnd returns the offset at which an object literal in parentheses ends, if the file begins with one. Otherwise
+// it returns false.
 func objectEnd(file *ast.SourceFile) (int, bool) {
 	if len(file.Statements.Nodes) == 0 || file.Statements.Nodes[0].Kind != ast.KindExpressionStatement {
 		return 0, false

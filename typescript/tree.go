@@ -29,7 +29,7 @@ type treeBuilder struct {
 	nodes []Node
 }
 
-// node appends a node and then calls inner, which adds the node's children. inner may be nil.
+// node appends a node to the syntax tree and then calls inner, which adds the node's children. inner may be nil.
 func (b *treeBuilder) node(kind string, n *ast.Node, text string, inner func()) int {
 	i := len(b.nodes)
 	start := b.src.shift.back(startOf(b.src.file, n))
@@ -48,7 +48,8 @@ func (b *treeBuilder) each(list []*ast.Node) {
 	}
 }
 
-// bound returns the number of the variable that a symbol stands for, from 1, or 0 if the symbol is nil.
+// bound returns the number that identifiers get in the syntax tree if they are bound to the variable s. Numbers begin
+// at 1. For a nil symbol, bound returns 0.
 func (b *treeBuilder) bound(s *ast.Symbol) int {
 	if s == nil {
 		return 0
@@ -85,8 +86,8 @@ var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindTemplateExpression: {"template", ""}, ast.KindElementAccessExpression: {"index", ""}, ast.KindNewExpression: {"new", ""},
 }
 
-// literals maps the compiler's node kinds for strings, numbers and regular expressions to the kinds that such
-// literals have as a Node.
+// literals maps kinds of literals, such as strings, numbers and regular expressions, from the compiler's node kinds
+// to the kinds that a Node has.
 var literals = map[ast.Kind]string{
 	ast.KindStringLiteral: "string", ast.KindNoSubstitutionTemplateLiteral: "string", ast.KindTemplateHead: "string",
 	ast.KindTemplateMiddle: "string", ast.KindTemplateTail: "string", ast.KindNumericLiteral: "number", ast.KindBigIntLiteral: "number",
@@ -220,8 +221,8 @@ func (b *treeBuilder) declaration(n *ast.Node) bool {
 	return true
 }
 
-// target adds the name or pattern that a declaration binds to the syntax tree. A pattern gets the same form as an
-// object or array literal.
+// target adds to the syntax tree what a declaration gives a value to, which is a name or a pattern. A pattern gets
+// the same form as an object or array literal.
 func (b *treeBuilder) target(name, d *ast.Node) {
 	switch name.Kind {
 	case ast.KindIdentifier:
@@ -379,8 +380,8 @@ func (b *treeBuilder) importEquals(n *ast.Node) {
 	b.node("import", n, d.ModuleReference.Expression().Text(), func() { b.declared("imported", n, "*", nil) })
 }
 
-// rest adds a node of a kind for which the builder has no function of its own, and the node's children. It adds
-// nothing for syntax that is erased, such as types.
+// rest adds a node and its children to the syntax tree, if the builder has no function for nodes of this kind. It
+// adds nothing for syntax that is erased, such as types.
 func (b *treeBuilder) rest(n *ast.Node) {
 	switch {
 	case ast.IsTypeNode(n), ast.IsTypeDeclaration(n) && !ast.IsClassLike(n) && n.Kind != ast.KindEnumDeclaration,

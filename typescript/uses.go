@@ -120,7 +120,8 @@ func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followType records which member of a module a type names: T in ns.T, or member in typeof ns.member.
+// followType records in the argument use how a type uses the imported module n. It records T for the type ns.T, and
+// member for typeof ns.member.
 func (c *collector) followType(n *ast.Node, use *Use) {
 	q := n.Parent
 	if q.Kind != ast.KindQualifiedName || q.AsQualifiedName().Left != n {

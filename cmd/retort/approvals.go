@@ -56,8 +56,8 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	return c
 }
 
-// askedTimesText returns text that says how many equal questions one entry of the list stands for. It returns "" if
-// count is less than 2.
+// askedTimesText returns text such as ", asked 3 times" for an entry in the list of approvals that stands for several
+// equal questions. The argument count is their number. It returns "" if count is less than 2.
 func askedTimesText(count int) string {
 	if count < 2 {
 		return ""

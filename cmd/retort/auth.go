@@ -158,7 +158,8 @@ func (a authCommands) loginStatusCommand() *cobra.Command {
 	return c
 }
 
-// whoseLogin returns text that names the server of a login and, if there is one, the principal.
+// whoseLogin returns text that says to what a login belongs: "SERVER", or "SERVER for PRINCIPAL" if the login belongs
+// to one principal.
 func whoseLogin(server, principal string) string {
 	if principal == "" {
 		return server

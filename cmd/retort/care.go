@@ -24,7 +24,7 @@ func (c *careFlags) addTo(flags *pflag.FlagSet) {
 	)
 }
 
-// applyTo adds the restrictions of the flags to a request.
+// applyTo adds the restrictions that the flags set to the request for running a program.
 func (c careFlags) applyTo(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.FilesystemScope = c.approval, c.files
 	if c.memory != "" {

@@ -108,8 +108,8 @@ func changing() {
 	}
 }
 
-// heard reads the lines that a client sends. A request that arrives while the server waits for a response is kept for
-// later.
+// heard reads the lines that the client sends to the test server. A request that arrives while the server waits for a
+// response is stored in the field later, and read afterwards.
 type heard struct {
 	*bufio.Scanner
 	line  string

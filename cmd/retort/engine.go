@@ -66,8 +66,8 @@ func parseLanguage(flag, file string) (core.Language, error) {
 	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }
 
-// waitForServers waits until the servers have listed their tools or failed, or until the time patience is over. It
-// shows the names of the servers that are still missing.
+// waitForServers waits until the servers have listed their tools or failed, but not longer than the argument
+// patience. It shows the names of the servers that are still missing.
 func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -186,7 +186,8 @@ func descendants(pid int) []processID {
 	return all
 }
 
-// startOf returns the start time of a process as /proc gives it, or "" if the process is gone or a zombie.
+// startOf returns the start time of a process in the form in which /proc states it. It returns "" if the process no
+// longer exists or is a zombie.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

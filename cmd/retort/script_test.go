@@ -89,7 +89,7 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// test is the key under which a script's environment holds its testing.TB.
+// test is the key under which the environment of a script stores the testing.TB of the test that runs the script.
 type test struct{}
 
 // dockerd is the script command "dockerd". It starts a Docker daemon for the script and sets DOCKER_HOST to its

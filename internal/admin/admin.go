@@ -12,7 +12,7 @@ import (
 	"retort/internal/engine"
 )
 
-// stores opens the data that a configuration stores, such as the audit log, the vault and the workspaces.
+// stores gives access to the data that a configuration stores, such as the audit log, the vault and the workspaces.
 type stores struct{ *engine.Stores }
 
 func openStores(c engine.Config) (*stores, error) {

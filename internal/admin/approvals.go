@@ -5,8 +5,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// ListApprovals returns the questions that wait for a person. It asks all engines of this configuration that run on
-// this machine.
+// ListApprovals returns the programs and calls that wait for a person's approval. It asks all engines of this
+// configuration that run on this machine.
 func ListApprovals(c engine.Config) ([]approval.FoundApproval, error) {
 	s, err := openStores(c)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// ExamineMachine checks the data directory, keys, audit log and clock of this machine without an engine. With fix it
-// repairs what is safe to repair. An error means that the configuration cannot be read.
+// ExamineMachine checks the data directory, keys, audit log and clock of this machine without an engine. If fix is
+// true, it also repairs what is safe to repair. An error means that the configuration cannot be read.
 func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.CheckResult, error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -81,8 +81,8 @@ func checkSizes(data home.Dir) doctor.CheckResult {
 	return doctor.CheckResult{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
 }
 
-// runningEngines returns text with the ids of the processes that write to the audit log of this data directory. It
-// returns "" if none is found.
+// runningEngines returns a sentence with the process ids of the engines that are writing to the audit log in the
+// directory data. It returns "" if there are none.
 func runningEngines(data home.Dir) string {
 	files, _ := sqlstore.ListFiles(data.Audit())
 	var pids []string
@@ -106,8 +106,8 @@ func runningEngines(data home.Dir) string {
 	return "processes that use this data directory: " + strings.Join(pids, ", ")
 }
 
-// checkCatalog reports cached tool definitions that cannot be read. With fix it deletes them. That is safe, because
-// the record of which definitions are trusted is stored elsewhere.
+// checkCatalog reports cached tool definitions that cannot be read. If fix is true, it deletes them. That is safe,
+// because the record of which definitions are trusted is stored elsewhere.
 func checkCatalog(data home.Dir, fix bool) (checks []doctor.CheckResult) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
 		c := doctor.CheckResult{

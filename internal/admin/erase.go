@@ -29,8 +29,8 @@ type EraseResult struct {
 }
 
 // Erase permanently erases personal values. It destroys the keys that encrypt the values, and the keys that encrypt
-// recorded programs in which they occur. Running engines drop the values before their next call. The error is a
-// *Error; even then, Erase has erased as much as possible.
+// recorded programs in which the values occur. Running engines drop the values before their next call. The error is a
+// *Error. If Erase returns an error, it has still erased as much as possible.
 func Erase(c engine.Config, what EraseRequest) (EraseResult, error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *stores) eraseStored(what EraseRequest) (out EraseResult, err error) {
 	return out, nil
 }
 
-// eraseCopies removes all copies of files in which real values replace tokens. It removes every copy, because it is
-// not recorded which values a copy contains.
+// eraseCopies removes all copies of workspace files that were made for the user, in which real values replace the
+// privacy tokens. It removes every copy, because it is not recorded which values a copy contains.
 func (s *stores) eraseCopies() error {
 	if s.LoadedConfig().Home == "" {
 		return nil

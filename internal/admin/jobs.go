@@ -53,8 +53,8 @@ func FindJob(c engine.Config, id string) (core.JobState, error) {
 	return q.Get("", id)
 }
 
-// SubmitJob puts a job into the queue of a configuration. A running engine runs it, or the next engine that starts.
-// attended reports whether an engine is running now.
+// SubmitJob puts a job into the queue of a configuration. An engine that is running now runs the job, otherwise the
+// next engine that starts. The result attended says whether an engine is running now.
 func SubmitJob(c engine.Config, j core.Job) (t core.JobState, attended bool, err error) {
 	q, err := openQueue(c)
 	if err != nil {

@@ -110,7 +110,7 @@ func enabledServers(c *config.Config) (names []string) {
 	return names
 }
 
-// cachedTools returns a function that reports whether the settings enable the result cache for a tool.
+// cachedTools returns a function that reports whether the settings allow the results of a tool to be cached.
 func cachedTools(s config.Cache) func(tool string) bool {
 	return func(tool string) bool {
 		return s.TTL > 0 && slices.ContainsFunc(s.Tools, func(pattern string) bool {

@@ -26,7 +26,7 @@ type AuditExport struct {
 	Text   string      // that an entry has, in whatever case; in bodies only if they are written
 	Bodies bool        // code, arguments and messages, too
 	After  string      // the cursor of the export before; empty: from the beginning
-	// Progress is called after every 1000 entries with the number written so far; may be nil.
+	// Progress is called after every 1000 entries with the number of entries written so far. It may be nil.
 	Progress func(entries int64)
 }
 
@@ -38,7 +38,8 @@ type ExportResult struct {
 }
 
 // ExportAudit writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
-// write to the log at the same time. After an error the cursor is empty, because the export is incomplete.
+// write to the log at the same time. The result has a cursor, after which the next export continues. After an error
+// the cursor is empty, because the export is incomplete.
 func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditExport) (ExportResult, error) {
 	var out ExportResult
 	places, err := audit.PlacesFrom(what.After)
@@ -89,7 +90,8 @@ type (
 // ReportPeriod is the time span of a report. It includes From and excludes To.
 type ReportPeriod struct {
 	From, To time.Time
-	// Progress is called with the current step and the number of entries read; may be nil.
+	// Progress is called with a text that says what is being done, and with the number of entries read so far. It may
+	// be nil.
 	Progress func(what string, entries int64)
 }
 

@@ -18,11 +18,13 @@ type Usage struct {
 	audit.Usage
 	Bytes int64 `json:"record_bytes"`
 	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
-	// Warnings names the files of the audit log that could not be read and are not counted.
+	// Warnings has a message for each file of the audit log that could not be read. The entries in these files are
+	// not counted.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Cost holds the costs of returned and avoided tokens at the price in the settings.
+// Cost holds what the tokens cost that were returned to the model, and what the avoided tokens would have cost, at
+// the price per token in the settings.
 type Cost struct {
 	PerMillion float64 `json:"per_million_tokens"`
 	Currency   string  `json:"currency"`

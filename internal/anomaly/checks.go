@@ -54,8 +54,8 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	d.found = append(d.found, f)
 }
 
-// toldOf returns what is remembered about the last report on the same subject, such as its time and value. For a new
-// subject it adds an empty entry.
+// toldOf returns what was told about a finding's subject in the last report, such as the time and the value. For a
+// subject that was never reported it adds an empty entry.
 func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {

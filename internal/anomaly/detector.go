@@ -228,9 +228,9 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 	}
 }
 
-// onSend updates the statistics for one call and reports what is unusual about it. For a call with effects it runs
-// before the call is sent. For a call that only reads it runs after the call was sent, because only calls with
-// effects are judged in advance.
+// onSend updates the statistics for one call and reports what is unusual about the call. A call with effects is
+// passed to onSend before it is sent, so that the call can still be stopped. A call that only reads does no harm, so
+// it is not judged in advance and is passed to onSend only after it was sent.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)

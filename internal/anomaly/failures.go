@@ -21,7 +21,7 @@ const (
 )
 
 // addCall adds a call to the counts. It returns true if the call failed and the recent calls failed more often than
-// chance explains, given the failures of earlier calls. It returns false if the number of earlier calls is below the
+// chance explains, given the failures of earlier calls. It returns false if there are fewer earlier calls than the
 // argument enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recentExecutions {

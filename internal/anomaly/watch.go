@@ -158,7 +158,7 @@ func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 	return found
 }
 
-// maxSaid bounds the number of anomaly warnings in one Outcome.
+// maxSaid bounds the number of anomaly warnings that are kept for the Outcome of one execution.
 const maxSaid = 5
 
 func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {

@@ -68,8 +68,8 @@ func (w *rateWindow) countBefore(t int64) float64 {
 	return w.now + w.before*max(0, left)
 }
 
-// isUnusual reports whether n events in one window are unusual. The count must be at least floor, and it must be
-// unusually high compared with all earlier counts and with the recent ones.
+// isUnusual reports whether n events in one window are unusual. They are if n is at least the argument floor and is
+// unusually high compared with all earlier counts and with the recent counts.
 func (w *rateWindow) isUnusual(n, floor float64) bool {
 	return n >= floor && n > unusualFactor*w.usual.highestValue() && n > w.mean+6*w.swing
 }

@@ -412,8 +412,8 @@ func decodeHex(s string) ([]byte, error) {
 	return hex.DecodeString(s)
 }
 
-// pullRows returns a function that returns the rows of a sequence one by one, then nil. The caller must call stop at
-// the end.
+// pullRows converts a sequence of rows to a function that returns one row at each call, and nil after the last one.
+// When the caller needs no more rows, it must call the returned function stop.
 func pullRows(rows iter.Seq2[LogRow, error]) (next func() (*LogRow, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
 	return func() (*LogRow, error) {

@@ -61,8 +61,8 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpointWriter writes checkpoints of the end of a chain. It overwrites the file CHAIN.head after every commit. At
-// intervals it also appends a line to another file, which keeps all of its lines.
+// checkpointWriter writes checkpoints of the end of a chain. After every commit it overwrites the file CHAIN.head. At
+// intervals it also appends the checkpoint as a line to a history file, from which lines are never removed.
 type checkpointWriter struct {
 	dir   string
 	chain string
@@ -93,9 +93,9 @@ func (c *checkpointWriter) openFiles() (err error) {
 
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// recordDurable records that a chain is durable up to seq. It does not sync the file CHAIN.head, so after a power
-// loss this file may be behind the chain, but never ahead of it. It appends a line to the file that keeps all of its
-// lines only if the last line is old enough, or if end is set.
+// recordDurable writes to the file CHAIN.head that the chain is durable up to the entry seq. It does not sync
+// CHAIN.head, so after a power loss this file may be behind the chain, but never ahead of it. recordDurable also
+// appends a line to the history file if the last line there is too old or too many entries back, or if end is true.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -124,7 +124,7 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	return nil
 }
 
-// appendLine appends a checkpoint to the file that keeps all of its lines, and syncs this file to disk.
+// appendLine appends a checkpoint, encoded as one line, to the history file and syncs this file to disk.
 func (c *checkpointWriter) appendLine(line []byte) error {
 	f, err := seal.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -180,8 +180,9 @@ func readSome(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// eachCheckpoint yields all checkpoints in the folder dir: those at which the chains end, and earlier ones. For a
-// checkpoint that cannot be read it yields an error that names the file.
+// eachCheckpoint yields all checkpoints in the folder dir: first the newest one of each chain, from its file
+// CHAIN.head, then those in the history file. For a checkpoint that cannot be read it yields an error that names the
+// file.
 func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))

@@ -66,8 +66,8 @@ func (d *rowDiagnosis) isLinked() bool {
 }
 
 // isShifted reports whether rows in front of the faulty row were removed and the later rows renumbered. It concludes
-// this if the hash of the next row is correct for a higher sequence number than the row has. It tries up to 1000
-// missing rows.
+// this if the hash of the next row fits a higher sequence number than the one that the row has. It tries numbers up
+// to 1000 higher.
 func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next
@@ -99,8 +99,8 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	return Swapped, fmt.Sprintf("is at position %d: entries were moved", d.belongs.Seq)
 }
 
-// isExchanged reports whether the faulty row and the row that belongs in its place were exchanged. If they are not
-// neighbours, this cannot be checked, and it returns true.
+// isExchanged reports whether the faulty row and the row that belongs in its place were exchanged. It can only check
+// this if the two are neighbours; otherwise it returns true.
 func (d *rowDiagnosis) isExchanged() bool {
 	if d.belongs.Seq != d.bad.Seq+1 {
 		return true

@@ -17,8 +17,9 @@ type givenUp struct {
 }
 
 // doubledRows returns the rows of given-up chains that must not be counted, because a later chain contains the same
-// events. Some are ends of executions that continued in the later chain: an engine that opened the old chain
-// afterwards ended them there, too. The others are from the batch that was being written when the disk failed.
+// events. These rows have two causes. If an engine opened the old chain again, it added end entries for executions
+// that in fact continued in the later chain. If the disk failed during a write, the batch that was being written may
+// be in both chains.
 func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
@@ -44,8 +45,8 @@ func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, er
 	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
-// givenUpIn returns the chains that were given up. It finds them by the entry with which each chain begins that
-// continues a given-up one. Most audit logs have no such chains.
+// givenUpIn returns the chains that were given up. It finds them through the chains that continue them, because the
+// first entry of each such chain names the chain before it. Few audit logs have given-up chains.
 func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {
@@ -76,7 +77,8 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns those end entries in a given-up chain whose executions continued and ended in a later chain.
+// endedLater returns the end entries that a given-up chain contains in addition to those of a later chain. Each is
+// about an execution that continued in a later chain and ended there.
 func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
@@ -128,8 +130,9 @@ func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, 
 	return slices.DeleteFunc(old, func(r LogRow) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns the rows of a chain that were written together, beginning at a sequence number. These are at most
-// the rows of one batch and, if the chain continues another one, the gap entry that says so.
+// batchOf returns the rows of a chain that may have been written as one batch, beginning at a sequence number. It
+// returns at most as many rows as a batch can have, plus one for the gap entry with which a chain begins that
+// continues another one.
 func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
 	var rows []LogRow
 	for _, store := range stores {
@@ -153,8 +156,8 @@ func inSpan(f Filter, r *LogRow) bool {
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a UsageGroup that contains one row with negative numbers. Adding it to a sum subtracts the
-// row, which must not be counted.
+// negatedGroup returns a UsageGroup, the sums over a group of rows, that contains one row with negative numbers.
+// Adding it to the totals subtracts the row, which must not be counted.
 func negatedGroup(r *LogRow) UsageGroup {
 	return UsageGroup{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

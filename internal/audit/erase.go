@@ -68,9 +68,9 @@ func uncertainErasure(err error) error {
 	).WithHint("run it again: what is already erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies that mention a person, in all stores and archives. For each body it
-// calls mentions with the principal, the session and each text of the body: every name and string of the JSON, and
-// the whole body.
+// EraseMentions destroys the keys of all bodies that mention a person, in all stores and archives. The function
+// mentions decides whether a text mentions the person. EraseMentions calls it for the whole body and for every name
+// and string in the body's JSON, together with the principal and the session of the entry.
 func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {

@@ -46,10 +46,10 @@ func PlacesFrom(text string) (ReadPositions, error) {
 	return p, nil
 }
 
-// After streams the entries after the given places, oldest first, if they match f and contain text. Entries of one
-// chain keep their order, and chains are merged by time. The stream ends at the entries that are the newest when it
-// begins. Then After stores the positions of these entries in places, so that the next call continues there. It adds
-// a warning for each file, or part of a file, that cannot be read.
+// After streams the entries that follow the positions in the argument places, oldest first, if they match f and
+// contain text. Entries of one chain keep their order, and chains are merged by time. The stream ends at the entries
+// that are the newest when it begins. Then After stores the positions of these entries in places, so that the next
+// call continues there. It adds a warning for each file, or part of a file, that cannot be read.
 func (r *LogReader) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.listChains(ctx)

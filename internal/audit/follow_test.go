@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// follow returns the entries that After streams for the given places, together with its warnings.
+// follow returns the entries that After streams for the positions in the argument places, together with its warnings.
 func follow(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []Entry, warnings []string) {
 	t.Helper()
 	for e, err := range r.After(t.Context(), f, "", places, &warnings) {

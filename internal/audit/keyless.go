@@ -38,7 +38,8 @@ func (r *LogReader) recordErasure(ids []string) error {
 	return nil
 }
 
-// keylessBodies collects the bodies that cannot be decrypted, and the erasures that explain why.
+// keylessBodies collects the bodies that cannot be decrypted because their keys are missing, and the erasures that
+// explain why the keys are missing.
 type keylessBodies struct {
 	lost   map[string]lostKey // by chain and id
 	erased map[string]int64   // when, by id
@@ -56,7 +57,8 @@ type lostKey struct {
 // includes a minute for the difference between the clocks of the engine and of the erasing command.
 const erasureGrace = 2*ringReadPause + time.Minute
 
-// collectKeyless collects, from rows, the bodies that cannot be decrypted and the keys that erasure entries list.
+// collectKeyless goes through the given rows. It collects the bodies that cannot be decrypted, and the keys that
+// erasure entries list.
 func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	for i := range rows {
 		k.collectErasure(&rows[i])
@@ -138,7 +140,8 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// StoreChecker is a LogStore that can compare its tables with its entries.
+// StoreChecker is a LogStore that can check whether its other tables, such as the table of chains, agree with the
+// entries.
 type StoreChecker interface {
 	// Check returns one sentence for each fault that it finds. Faults are a damaged file, incomplete indexes, unknown
 	// tables, or a table of chains that contradicts the entries.

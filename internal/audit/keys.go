@@ -16,8 +16,8 @@ const keySize = 32
 
 func encodeHex(b []byte) string { return hex.EncodeToString(b) }
 
-// deriveKey derives a key from a master key. use is the purpose of the derived key, so that each purpose has its own
-// key.
+// deriveKey derives a key from a master key. The argument use names the purpose of the derived key, so that each
+// purpose has its own key.
 func deriveKey(key []byte, use string) ([]byte, error) {
 	if len(key) != keySize {
 		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
@@ -34,9 +34,9 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealText encrypts a text with AES-256-GCM. The result begins with the nonce. place says where the ciphertext
-// belongs, for example by the ID of its key. It is authenticated as additional data, so that nobody can move the
-// ciphertext to another place unnoticed.
+// sealText encrypts a text with AES-256-GCM. The result begins with the nonce. The argument place says where the
+// ciphertext is stored, for example by the ID of its key. It is authenticated as additional data, so that a
+// ciphertext that was moved to another place cannot be decrypted there.
 func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails

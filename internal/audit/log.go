@@ -62,8 +62,8 @@ type Log struct {
 	owner  string // of the chain
 	leaves atomic.Bool
 
-	// points writes the checkpoints. Only the goroutine that writes entries uses this field and the fields directly
-	// below it.
+	// points writes the checkpoints. Only the goroutine that writes entries uses this field and the fields that
+	// follow without an empty line.
 	points checkpointWriter
 	unsure *unconfirmedBatch
 	lost   error      // why the store cannot be relied on any more
@@ -213,8 +213,8 @@ func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	return refused
 }
 
-// isRetractable reports whether an entry of this kind announces an action that can still be called off. If such an
-// entry cannot be written, the action is not carried out.
+// isRetractable reports whether an entry of this kind can be retracted, because it announces an action that has not
+// been carried out yet. If such an entry cannot be written, the action is not carried out.
 func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }

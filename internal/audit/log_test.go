@@ -42,7 +42,7 @@ func end(id string) core.AuditEvent {
 	return core.AuditEvent{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
 }
 
-// chained fails the test unless the rows form a valid chain that begins with entry 1.
+// chained fails the test unless its argument is a valid chain of rows that begins with entry 1.
 func chained(t *testing.T, rows []LogRow) {
 	t.Helper()
 	keys, _ := testKeys().signingKeys()
@@ -77,8 +77,9 @@ func readable(t *testing.T, m *memory) {
 	}
 }
 
-// TestGroups checks that callers which record an entry while a batch is being written share the next batch. Therefore
-// many parallel executions together need only about two batches for each step that one execution takes.
+// TestGroups checks that entries are written in groups: callers that record an entry while a batch is being written
+// share the next batch. So even many parallel executions together need only about two batches for each entry that a
+// single execution records.
 func TestGroups(t *testing.T) { synctest.Test(t, groups) }
 
 func groups(t *testing.T) {
@@ -240,8 +241,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestKeyOfWhatWasTakenBack checks that the key of an execution is stored with its next body if the entry that
-// carried the key could not be written.
+// TestKeyOfWhatWasTakenBack checks what happens if the entry that carries the key of an execution cannot be written.
+// The key must be stored with the next body of the execution.
 func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
@@ -258,8 +259,8 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	chained(t, m.all())
 }
 
-// TestKeyOfWhatWasTakenBackInAQueue checks that the key of an execution is stored with its next body if the entry
-// that carried the key could not be written, even if that body was already in the queue.
+// TestKeyOfWhatWasTakenBackInAQueue checks what happens if the entry that carries the key of an execution cannot be
+// written. The key must be stored with the next body of the execution, even if that body was already in the queue.
 func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
@@ -670,8 +671,8 @@ func TestStress(t *testing.T) {
 	told(t, rows, &acknowledged)
 }
 
-// told fails the test unless each execution has the entries that it must have, in the right order. If a call was
-// refused, the execution must have either a refusal entry for this call or no entry at all.
+// told fails the test unless each execution has all of its entries in the right order. If a call was refused, the
+// execution must have either a refusal entry for this call or no entry about it at all.
 func told(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}

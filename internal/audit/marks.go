@@ -74,8 +74,8 @@ func (v *recordVerifier) markAll(path string, all iter.Seq2[Checkpoint, error]) 
 	}
 }
 
-// addCheckpoint adds a checkpoint if its signature is valid. Otherwise it adds a finding. err is the error that
-// occurred when the checkpoint was read, or nil.
+// addCheckpoint adds a checkpoint to those with which the chains are compared, if its signature is valid. Otherwise
+// it adds a finding. err is the error that occurred when the checkpoint was read, or nil.
 func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 	of := ""
 	if path != "" {

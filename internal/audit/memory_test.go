@@ -172,7 +172,8 @@ func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Log
 	}
 }
 
-// Groups returns a UsageGroup for every single row, where other stores add up the rows that belong to one group.
+// Groups returns a UsageGroup for each row. Other stores return one for all rows that have the same day, kind,
+// server, tool and status.
 func (m *memory) Groups(ctx context.Context, f Filter) ([]UsageGroup, error) {
 	var all []UsageGroup
 	for r := range m.Find(ctx, f) {

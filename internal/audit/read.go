@@ -81,8 +81,9 @@ func placeFrom(cursor string) (*RowPosition, error) {
 	return p, nil
 }
 
-// StreamEntries streams matching entries with decrypted bodies, newest first. few is the expected number of entries,
-// or 0 if unknown. It adds a warning for each file, or part of a file, that cannot be read.
+// StreamEntries streams matching entries with decrypted bodies, newest first. The argument few is the number of
+// entries that the caller expects to read, or 0 if it is unknown. StreamEntries adds a warning for each file, or part
+// of a file, that cannot be read.
 func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
@@ -98,8 +99,8 @@ func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, fe
 	}
 }
 
-// streamEntries yields rows as entries with decrypted bodies, if they contain text. It returns false after an error
-// or when the consumer stops.
+// streamEntries converts rows to entries with decrypted bodies, and yields those entries that contain the given text.
+// It returns false after an error or when the consumer stops.
 func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, size int, yield func(Entry, error) bool) bool {
 	give := func(rows []LogRow) bool {
 		entries, err := o.openEntries(rows)
@@ -250,8 +251,8 @@ func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	return err
 }
 
-// containsText reports whether any field, the facts or the body of an entry contain text, ignoring case. text must be
-// in lower case.
+// containsText reports whether any field, the facts or the body of an entry contain the given text, ignoring case.
+// The given text must be in lower case.
 func (e *Entry) containsText(text string) bool {
 	for _, s := range [...]string{string(e.Kind), e.Execution, e.Session, e.Principal, e.Server, e.Tool, e.Status, e.Chain} {
 		if strings.Contains(strings.ToLower(s), text) {

@@ -109,8 +109,8 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
-// erasing makes r record erasures in a chain of their own. At first r does not read this chain. It does so after the
-// returned function seen was called.
+// erasing makes r record its erasures in a new chain. r does not read this chain until the test calls the returned
+// function seen.
 func erasing(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
@@ -194,8 +194,8 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestAnotherPerson checks that in a shared store the entries of another owner are neither reported as faulty nor as
-// erased.
+// TestAnotherPerson checks how the entries of another person in a shared store are reported: not as faulty, and not
+// as erased, although they cannot be read.
 func TestAnotherPerson(t *testing.T) {
 	m := newMemory("c1")
 	mine := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}

@@ -85,8 +85,8 @@ func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
 // walkChain yields the rows of a chain from a given sequence number on: first from archives, then from the store.
-// After a *damagedArchiveError it continues with the rows after that archive. It passes the seal of each archive to
-// the function seals, unless that is nil.
+// After a *damagedArchiveError it continues with the rows after that archive. It calls the function seals with the
+// seal of each archive, unless seals is nil.
 func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
@@ -178,8 +178,8 @@ func storeOf(all []*recordChain, name string) LogStore {
 	return nil
 }
 
-// signerKey returns the owner's signing keys, and the public key that verifies checkpoints and archives. This public
-// key is the one that the caller passes or, if that is nil, the owner's. It is nil if neither is known.
+// signerKey returns the owner's signing keys, and the public key that verifies checkpoints and archives. The public
+// key is the argument given or, if that is nil, the owner's own one. It is nil if neither is known.
 func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")
@@ -191,7 +191,7 @@ func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.Pub
 	return c, given, err
 }
 
-// CountArchives returns the number of archives that exist and of those that were deleted because of their age.
+// CountArchives returns two numbers: how many archives exist, and how many were deleted because of their age.
 func (r *LogReader) CountArchives() (there, deleted int, err error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {

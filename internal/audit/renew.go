@@ -25,7 +25,7 @@ var (
 const StatusLost = "lost"
 
 // continuationFacts represents the facts (additional JSON data) of the first entry of a chain that continues another
-// chain, because the file of the other chain became unreliable. This entry has the status StatusLost.
+// one. That entry has the status StatusLost, because the file of the other chain became unreliable.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued
@@ -43,8 +43,8 @@ func (l *Log) currentStore() (LogStore, string) {
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues the log in a new chain of another store, where the queued entries are written. If it fails,
-// nothing changes, and nothing is written until a later attempt succeeds.
+// startNewChain continues the log in a new chain, in another store. The entries in the queue are then written to the
+// new chain. If startNewChain fails, nothing changes, and nothing is written until a later attempt succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)

@@ -15,7 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// renewing returns a log that writes to the store first, and continues in the store second after first has failed.
+// renewing returns a log, with the store first to which it writes, and the store second. The log continues in second
+// after first has failed.
 func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	t.Helper()
 	first, second = newMemory("c1"), newMemory("c2")
@@ -74,8 +75,8 @@ func TestRenew(t *testing.T) {
 }
 
 // TestUsageAfterRenew checks that an execution or call is counted once if two chains contain it, and also if only the
-// old chain contains it. Two chains contain the same events if an engine later opens the old file and ends executions
-// there, or if the failed file kept entries whose write had been reported as failed.
+// old chain contains it. Two chains can contain the same events for two reasons: an engine later opens the old file
+// and ends executions there, or the failed file has kept entries although writing them was reported as failed.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
 	record := func(l *Log, e core.AuditEvent) {

@@ -11,10 +11,11 @@ import (
 	"retort/internal/core"
 )
 
-// ReplayEvents yields the events since a time from all chains of the same owner, in order of time and without bodies.
-// It reads this log's store and the given other stores. From each chain it yields at most the given number of events,
-// the newest ones. From its own chain it yields only the events before Open. It verifies each event by hash and MAC.
-// If that fails, it yields an error that wraps ErrCut and skips the rest of that chain.
+// ReplayEvents yields the events since the given time from all chains of the same owner, in order of time and without
+// bodies. It reads this log's store and the given other stores. From each chain it yields at most the number of
+// events in the argument most, and of these the newest. From this log's own chain it yields only the events before
+// Open. It verifies each event by hash and MAC. If an event is not valid, it yields an error that wraps ErrCut and
+// skips the rest of that chain.
 func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, others ...LogStore) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain

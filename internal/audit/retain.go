@@ -130,8 +130,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 }
 
 // nextArchive returns the archive that already contains the first row of the store. The second result is false if
-// there is no such archive. Such an archive exists if a run was killed after it had written the archive and before it
-// deleted the rows from the store.
+// there is none. Such an archive exists if an earlier run wrote it and was killed before it could delete the rows
+// from the store.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
@@ -197,8 +197,8 @@ func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error)
 	return encodeHex(before), nil
 }
 
-// surplusBytes returns how many bytes to move out of the store if it exceeds the policy's size, and 0 otherwise.
-// Moving them leaves 90 % of that size.
+// surplusBytes returns how many bytes to move out of the store, or 0 if the store does not exceed the size in the
+// policy. After the move, the store has 90 % of that size.
 func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil

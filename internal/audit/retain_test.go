@@ -64,7 +64,7 @@ func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	return all
 }
 
-// complete fails the test unless the reader finds the entries from first to last, each exactly once.
+// complete fails the test unless the reader finds each entry from number first to number last exactly once.
 func complete(t *testing.T, r *LogReader, first, last int64) {
 	t.Helper()
 	all := seqs(t, r, Filter{})

@@ -55,7 +55,7 @@ type ChainHead struct {
 	Owner string // who writes it, as the store was told
 }
 
-// Filter selects rows. Fields with zero values select all.
+// Filter selects rows. A field that is zero does not restrict the selection.
 type Filter struct {
 	Chain      string
 	From, To   time.Time // From is in, To is not

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// UsageSpan selects the entries from which usage is counted. Fields with zero values select all.
+// UsageSpan selects the entries from which usage is counted. A field that is zero does not restrict the selection.
 type UsageSpan struct {
 	From, To           time.Time
 	Session, Principal string
@@ -86,8 +86,8 @@ const (
 	newestFacts = 10_000  // of which the facts are read
 )
 
-// SumUsageOf adds up the usage in stores. If ends is set, it also reads the end entries of the newest executions,
-// which Duration, Principals and CacheHits need.
+// SumUsageOf adds up the usage in the given stores. If ends is true, it also reads the end entries of the newest
+// executions, from which it computes Duration, Principals and CacheHits.
 func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
 		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
@@ -119,7 +119,8 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	return a.totalUsage(), nil
 }
 
-// rowPlace tells rows apart by their time and sequence number. BriefFinder.Brief returns both of these columns.
+// rowPlace holds the time and the sequence number of a row, by which rows are told apart. BriefFinder.Brief returns
+// both of them.
 type rowPlace struct{ at, seq int64 }
 
 // usageSum adds up a Usage.

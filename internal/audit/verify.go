@@ -377,7 +377,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool
 }
 
 // goesOn handles the gap entry at the beginning of a chain that continues another chain. It adds a note that names
-// the other chain.
+// the other chain, and marks the executions that continue in this chain as open.
 func (k *chainCheck) goesOn(r *LogRow) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
@@ -401,7 +401,8 @@ func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	return k.foreign
 }
 
-// addFault adds a finding, but only the first one of each chain, because later ones may be consequences of it.
+// addFault adds a finding if it is the first one of its chain. Later findings in a chain are dropped, because they
+// may be consequences of the first.
 func (k *chainCheck) addFault(seq int64, what, says string) {
 	if k.found {
 		return

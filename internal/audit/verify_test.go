@@ -69,10 +69,11 @@ func TestVerify(t *testing.T) {
 	_ = m
 }
 
-// tamper returns changed rows. Its argument is a copy, which it may modify.
+// tamper changes rows of the log, as an attacker could, and returns the result. It may modify its argument, which is
+// a copy.
 type tamper func(rows []LogRow) []LogRow
 
-// rehash recomputes the hashes of rows from an index on, as an attacker without the owner's key could.
+// rehash recomputes the hashes of all rows beginning at an index, as an attacker without the owner's key could do it.
 func rehash(rows []LogRow, from int) []LogRow {
 	var before []byte
 	if from > 0 {

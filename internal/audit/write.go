@@ -197,7 +197,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 	return nil
 }
 
-// retractionOf returns the entry which says that an action that was recorded did not happen.
+// retractionOf returns an entry that retracts a recorded action: it says that the action did not happen.
 func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
@@ -231,8 +231,8 @@ func (l *Log) writeCheckpoint(end bool) {
 	l.points.failed = err != nil
 }
 
-// finishBatch informs the callers that wait for a batch. After an error, entries that were not written stay in the
-// queue. However, if an action is refused because of the error, its entry is removed.
+// finishBatch informs the callers that wait for a batch, after it was written or writing has failed. After an error,
+// the entries stay in the queue to be written later, except those of actions that are refused because of the error.
 func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,8 +293,9 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey makes the first queued row whose body is encrypted with a key carry this key into the store. If the queue
-// has no such row yet, the next one will carry the key.
+// attachKey finds the first queued row whose body is encrypted with the key k, and marks it so that k is written to
+// the store together with it. If no queued row uses k, it does nothing, and k is stored with the next body that uses
+// it.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
@@ -304,8 +305,8 @@ func attachKey(queue []*queuedRow, k *bodyKey) {
 	}
 }
 
-// recordRecovery adds an entry when writing works again after it had failed. This gap entry says why and since when
-// writing failed, and how many entries were refused.
+// recordRecovery adds a gap entry when writing works again after it had failed. The entry says why writing failed,
+// since when, and how many entries were refused.
 func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return

@@ -109,9 +109,9 @@ func (k *issuerKeys) isDown() bool {
 	return k.failed || k.flight != nil
 }
 
-// lookupKeys returns the cached keys that fit, and the age of the cache. It starts to fetch newer keys if they could
-// help. While keys are being fetched, flight is a channel that is closed when the attempt ends. At other times,
-// flight is nil.
+// lookupKeys returns the cached keys that may have signed a token, and the age of the cache. It starts to fetch newer
+// keys if they could help. While such newer keys are being fetched, the result flight is a channel that is closed
+// when the attempt ends. Otherwise flight is nil.
 func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -202,9 +202,9 @@ func (l *loader) chooseSettings() {
 	}
 }
 
-// joinServerSettings applies the settings of each server to its entry. Settings for an unknown server are an error if servers and
-// settings belong to the same project, because a misspelt name would silently drop a deny. Otherwise they are a
-// warning.
+// joinServerSettings applies the settings of each server to its entry. Settings for an unknown server are an error if
+// servers and settings belong to the same project, because a misspelt name would silently drop a rule that denies
+// tools. Otherwise they are a warning.
 func (l *loader) joinServerSettings() {
 	s := &l.config.Settings
 	for i := range l.config.Servers {
@@ -241,8 +241,9 @@ func (l *loader) joinServerSettings() {
 	}
 }
 
-// ApplyClientRules merges the tool rules of the clients' entries into the settings. The denied tools of an entry are added to
-// those of the settings. The allowed tools of an entry apply only if the settings have none.
+// ApplyClientRules merges the tool rules in the clients' entries into the settings. Tools that an entry denies are
+// denied in addition to those that the settings deny. The list of tools that an entry allows applies only if the
+// settings have no such list for the server.
 func (c *Config) ApplyClientRules() {
 	for _, server := range c.Servers {
 		if len(server.Allow)+len(server.Deny) == 0 {
@@ -260,8 +261,8 @@ func (c *Config) ApplyClientRules() {
 	}
 }
 
-// namedServers returns the nodes of all keys in the settings that are server names: in the general settings and in
-// those of single principals.
+// namedServers returns the keys in a settings file that are names of servers, as nodes: those in the general settings
+// and those in the settings of single principals.
 func namedServers(settings *valueNode) []*valueNode {
 	var keys []*valueNode
 	add := func(n *valueNode) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// variableLookup resolves the ${…} placeholders of a file.
+// variableLookup finds the values of the variables that the ${…} placeholders in a file name.
 type variableLookup struct {
 	getenv  func(string) (string, bool)
 	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first

@@ -190,8 +190,9 @@ func (l *loader) projectFolder(file string) string {
 	return dir
 }
 
-// chooseHome returns the data directory: Options.Home if it is set. Otherwise it is the folder .retort in a project,
-// the project of the first file that belongs to one. Without a project, it is a folder in the user's data directory.
+// chooseHome returns the data directory. This is Options.Home, if it is set. Otherwise it is the folder .retort in
+// the project of the first file that belongs to a project. If no file does, it is a folder in the user's data
+// directory.
 func (l *loader) chooseHome() string {
 	if l.options.Home != "" {
 		return l.absolutePath(l.options.Home)

@@ -29,7 +29,7 @@ type HTTP struct {
 	Drain          time.Duration
 }
 
-// TLS holds the absolute paths of PEM files.
+// TLS holds the absolute paths of the PEM files with the certificate and its key.
 type TLS struct{ Cert, Key string }
 
 func (h HTTP) withDefaults() HTTP {

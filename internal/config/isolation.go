@@ -3,7 +3,7 @@ package config
 import "time"
 
 // Isolation selects who shares an instance of a server: all callers, the sessions of one principal, or the calls of
-// one session. Empty means not stated.
+// one session. The empty Isolation means that the settings do not say it.
 type Isolation string
 
 // The values of Isolation.

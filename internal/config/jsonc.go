@@ -149,8 +149,8 @@ func pieceOfJSON(src []byte) int {
 	return -1
 }
 
-// jsonNode converts a parsed JSON value to a node with its position in the file. at is a position before the value;
-// jsonNode moves it to a position in the value.
+// jsonNode converts a parsed JSON value to a node with its position in the file. When it is called, the argument at
+// is a position before the value. jsonNode moves it forward while it converts.
 func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	at.moveTo(v.StartOffset)
 	n := &valueNode{line: at.line, column: at.column}
@@ -190,8 +190,8 @@ var expectedJSON = map[string]string{
 	"after top-level value":                     "unexpected text after the end of the value: ",
 }
 
-// explainJSON converts an error of the JSON parser hujson to one with its position in characters, in words for people
-// who edit the file. open is the offset of the bracket, string or comment that has no end, or -1.
+// explainJSON converts an error of the JSON parser hujson to one in plain words for people who edit the file, with
+// the position in characters. The argument open is the offset of a bracket, string or comment that has no end, or -1.
 func explainJSON(src []byte, open int, err error) *syntaxError {
 	var line, column int
 	_, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")

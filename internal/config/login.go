@@ -15,8 +15,8 @@ type OAuthClient struct {
 	RedirectPort   int      // of the loopback redirect
 }
 
-// fillFrom returns o with its empty fields filled from other. The client id and its secret are taken from other
-// together or not at all.
+// fillFrom returns a copy of o whose empty fields are filled with those of other. It takes the client id and its
+// secret from other only together.
 func (o OAuthClient) fillFrom(other OAuthClient) OAuthClient {
 	if o.ClientID == "" {
 		o.ClientID, o.ClientSecret = other.ClientID, other.ClientSecret

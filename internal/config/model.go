@@ -7,7 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// Model selects the model that writes the programs of agent tasks. The zero Model is the one that the client offers.
+// Model selects the model that writes the programs of agent tasks. The zero Model selects the model that the client
+// offers.
 type Model struct {
 	Provider  Provider
 	URL       string // empty: that of the provider
@@ -21,7 +22,8 @@ type Model struct {
 // Provider names the kind of service that runs a model.
 type Provider string
 
-// The providers. Auto means an endpoint if a URL or a model is named, else the client.
+// The providers. With ProviderAuto, programs are written by a model at an endpoint if the settings name a URL or a
+// model, and otherwise by the model of the client.
 const (
 	ProviderAuto      Provider = "auto"
 	ProviderOpenAI    Provider = "openai" // and compatible endpoints
@@ -30,7 +32,7 @@ const (
 	ProviderNone      Provider = "none"
 )
 
-// ModelPrice holds what a million tokens cost. 0 means unknown.
+// ModelPrice holds the prices of a million tokens. 0 means that the price is unknown.
 type ModelPrice struct {
 	Input, Output float64
 	Currency      string

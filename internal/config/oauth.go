@@ -5,7 +5,8 @@ import (
 	"net/url"
 )
 
-// OAuth configures the authorization server whose tokens are accepted. An empty Issuer means none.
+// OAuth configures the authorization server whose tokens are accepted. If Issuer is empty, no such tokens are
+// accepted.
 type OAuth struct {
 	Issuer     string
 	Audience   string   // that tokens must be for

@@ -17,7 +17,8 @@ type PassThrough struct {
 // Exposure selects how clients see the tools, prompts and resources of a server.
 type Exposure string
 
-// The values of Exposure: only through Retort's own tools, or also unchanged next to them.
+// The values of Exposure. With ExposeSearch, clients use a server only through Retort's own tools. With ExposeDirect,
+// they also see the server's tools, prompts and resources unchanged.
 const (
 	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
 	ExposeDirect Exposure = "direct" // and unchanged, next to Retort's own tools

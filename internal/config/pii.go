@@ -58,7 +58,8 @@ func withPIITypes(whole settingReader) settingReader {
 	})
 }
 
-// checkNewPIIType checks the name of a further type of personal data. Tokens contain the name in capitals.
+// checkNewPIIType checks the name of a type of personal data that the settings define. The name must be short and
+// simple, because privacy tokens contain it in capitals.
 func checkNewPIIType(r *nodeReader, key *valueNode) {
 	switch {
 	case slices.Contains(piiTypes(), key.text):

@@ -23,8 +23,8 @@ type LevelRules struct {
 // Scratch names the only folder of the workspace that programs of level read_only may write to.
 const Scratch = "scratch"
 
-// policyBlocks holds the blocks network_policy, permission_levels and sandbox_options as read, before translateAfter
-// converts them to settings.
+// policyBlocks holds the content of the blocks network_policy, permission_levels and sandbox_options in a settings
+// file. translateAfter later converts it to other settings.
 type policyBlocks struct {
 	network    Network
 	monitoring monitoringPolicy
@@ -34,7 +34,7 @@ type policyBlocks struct {
 	hasNetwork, hasPolicy, hasCommands bool // the keys network, network_policy, commands are written
 }
 
-// monitoringPolicy holds the monitoring block of network_policy.
+// monitoringPolicy holds the content of the block monitoring in network_policy.
 type monitoringPolicy struct {
 	all, blacklist, volume Switch
 	rate                   Rate
@@ -110,8 +110,9 @@ func (l *levelReader) reader() settingReader {
 	)
 }
 
-// withoutStar returns the rules without the "*" in DenyCommands, which denies all commands. The same effect is
-// achieved by an empty list of allowed commands, unless the rules allow commands by name.
+// withoutStar returns the rules without a "*" in DenyCommands, which would deny all commands. In its place, the list
+// of allowed commands becomes empty, which has the same effect. A list that allows single commands by name stays
+// unchanged.
 func (l LevelRules) withoutStar() LevelRules {
 	if !slices.Contains(l.DenyCommands, "*") {
 		return l
@@ -152,7 +153,8 @@ type levelReader struct {
 	rules    LevelRules
 }
 
-// addNote adds a note about the value that is being read: which part of it is ignored, and why.
+// addNote adds a note for the user about the setting that is being read. The note says which part of the setting is
+// ignored, and why.
 func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }

@@ -115,7 +115,8 @@ func (r *nodeReader) addUnknownKey(key *valueNode, fields []fieldReader) {
 	r.addProblem(key, suggestName(key.text, names), "unknown key %q", shortenText(key.text))
 }
 
-// suggestName returns a hint with the nearest of names. If none is near, it lists all of them, or the first 20.
+// suggestName returns a hint that suggests the valid name nearest to an unknown one. If no valid name is similar, the
+// hint lists all valid names, or the first 20 of them.
 func suggestName(name string, names []string) string {
 	if near := core.NearestNames(name, names, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
@@ -129,8 +130,8 @@ func suggestName(name string, names []string) string {
 	return "valid names are " + strings.Join(names, ", ")
 }
 
-// eachEntry calls visit for the entries of an object, once for each key. It skips null values and adds a problem for each
-// repeated key.
+// eachEntry calls visit for each key of an object and its value. It skips null values. If a key occurs more than
+// once, it calls visit only once and adds a problem.
 func (r *nodeReader) eachEntry(n *valueNode, visit func(key, value *valueNode)) {
 	switch n.kind {
 	case nullKind:

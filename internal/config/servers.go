@@ -16,7 +16,8 @@ import (
 // Transport selects the protocol that a server is reached with.
 type Transport string
 
-// The transports. Auto applies to a URL without a type: Streamable HTTP, or SSE if the server speaks only that.
+// The transports. TransportAuto applies to an entry that has a URL and no type. It stands for Streamable HTTP, or for
+// SSE if the server speaks only that.
 const (
 	TransportAuto  Transport = "auto"
 	TransportStdio Transport = "stdio"
@@ -44,7 +45,7 @@ type Server struct {
 	Err         *core.Error // why this server cannot be started; nil if it can
 	Category    string
 	Reveal      []string // types of personal data that are not hidden
-	// Extra holds the fields that only the client understands, as strict JSON.
+	// Extra holds the fields of the entry that mean something only to the client, as strict JSON.
 	Extra  map[string]json.RawMessage
 	Source Position
 }

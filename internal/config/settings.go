@@ -13,7 +13,7 @@ import (
 // Switch holds a boolean setting that may also be unset.
 type Switch uint8
 
-// The values of a Switch. In the result of Load or WithDefaults none is Unset.
+// The values of a Switch. After Load or WithDefaults, no Switch in the settings is Unset.
 const (
 	Unset Switch = iota
 	Off
@@ -82,7 +82,7 @@ type Tasks struct {
 // SandboxMode selects the backend that programs run in.
 type SandboxMode string
 
-// The sandbox modes. Auto chooses by the program's risk.
+// The sandbox modes. SandboxAuto chooses the sandbox by the program's risk.
 const (
 	SandboxProcess SandboxMode = "process"
 	SandboxDocker  SandboxMode = "docker"
@@ -113,7 +113,8 @@ const (
 	FallbackAll     SandboxFallback = "all"
 )
 
-// Runtimes names the runtimes installed on this machine, as paths or as names in PATH. Empty means the usual name.
+// Runtimes names the runtimes installed on this machine, as paths or as names in PATH. An empty field means the usual
+// name of the runtime.
 type Runtimes struct {
 	Python, Node, Bun, Deno string
 }
@@ -195,7 +196,7 @@ func piiTypes() (names []string) {
 	return names
 }
 
-// ResourceLimits bounds one execution. A zero field is not stated.
+// ResourceLimits bounds one execution. A field that is zero was not stated in the settings.
 type ResourceLimits struct {
 	Computing   time.Duration // the part of maxExecutionTime that is not spent waiting for tools; maxExecutionTime if only that is stated
 	Memory      int64         // bytes
@@ -264,11 +265,12 @@ type Approval struct {
 	Webhook           Webhook
 }
 
-// Webhook configures a URL that receives notifications and requests, with the secret that both sides sign with. An
-// empty URL means none.
+// Webhook configures a URL that receives notifications and requests, with the secret that both sides sign with. If
+// URL is empty, nothing is sent.
 type Webhook struct{ URL, Secret string }
 
-// Anomalies configures the reaction to unusual behaviour. Default applies to kinds that are not in Actions.
+// Anomalies configures the reactions to unusual behaviour. Actions has the reactions to single kinds of anomalies,
+// and Default applies to all other kinds.
 type Anomalies struct {
 	Default AnomalyAction
 	Actions map[string]AnomalyAction // by kind
@@ -295,7 +297,7 @@ func AnomalyKinds() []string {
 	}
 }
 
-// ActionFor returns the action for a kind.
+// ActionFor returns the action for one kind of anomaly.
 func (a Anomalies) ActionFor(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
 
 // withDefaults fills in the default action for anomalies. It fills in the usual actions of single kinds only if the
@@ -316,7 +318,7 @@ func (a Anomalies) withDefaults() Anomalies {
 	return a
 }
 
-// usualActions returns the default actions for those kinds of anomalies that are not merely noted by default. These
+// usualActions maps kinds of anomalies to their default actions. All other kinds are only noted by default. These
 // actions apply only if the settings state no default action.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
@@ -388,13 +390,15 @@ type ToolRules struct {
 	Conditions map[string]string // pattern of tools → what must be true of a call
 }
 
-// Principal configures what one principal may do. It only narrows what all principals may do.
+// Principal configures what one principal may do. These settings can only restrict what the general settings allow
+// all principals.
 type Principal struct {
 	PermissionLevel PermissionLevel
 	Servers         map[string]ToolRules
 }
 
-// ServerPII holds what applies to the personal data of one server instead of the general settings in PII.
+// ServerPII says how the personal data of one server is handled. Its fields take precedence over the general settings
+// in PII.
 type ServerPII struct {
 	Hide   []string // types that its results contain only as tokens, for programs too
 	Reveal []string // types that may be sent to the server even if they came from other servers
@@ -407,7 +411,7 @@ type Search struct {
 	Embeddings Embeddings
 }
 
-// Embeddings configures an OpenAI-compatible endpoint for embeddings. An empty URL means none.
+// Embeddings configures an OpenAI-compatible endpoint for embeddings. If URL is empty, no embeddings are used.
 type Embeddings struct {
 	URL    string
 	Model  string

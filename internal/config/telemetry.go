@@ -18,7 +18,7 @@ type Telemetry struct {
 // Stats configures how usage is shown.
 type Stats struct{ Price Price }
 
-// Price holds what a million tokens cost that a model reads. 0 means unknown.
+// Price holds the price of a million tokens that a model reads. 0 means that the price is unknown.
 type Price struct {
 	Input    float64
 	Currency string // as it is shown before the amount

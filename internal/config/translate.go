@@ -32,7 +32,8 @@ func (p *policyBlocks) checkConflicts(r *nodeReader, n *valueNode, s Settings) {
 	}
 }
 
-// translateSettings returns a copy of s to which the policies p are added as settings. It changes neither.
+// translateSettings returns a copy of the settings s to which it has added what the policy blocks p say. It changes
+// neither s nor p.
 func (p *policyBlocks) translateSettings(s Settings) Settings {
 	notes := slices.Clone(p.notes)
 	if p.hasPolicy {
@@ -75,7 +76,7 @@ func (m monitoringPolicy) applyTo(a Anomalies) Anomalies {
 	return a
 }
 
-// plannedAction returns the action that a kind will have once the defaults are filled in.
+// plannedAction returns the action that one kind of anomaly will have after the defaults have been filled in.
 func (a Anomalies) plannedAction(kind string) AnomalyAction {
 	if usual := usualActions()[kind]; a.Default == "" && a.Actions[kind] == "" && usual != "" {
 		return usual
@@ -90,9 +91,9 @@ func anomalyActions() []AnomalyAction {
 	return []AnomalyAction{AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop}
 }
 
-// openNetwork adds hosts to the network's whitelist: those that the permission levels in use name. If the settings
-// configure the network themselves, it adds nothing, and the levels only narrow what the settings allow. If only
-// levels open the network, a level that names no hosts reaches no host.
+// openNetwork adds the hosts that the permission levels in use allow to the whitelist of the network. If the settings
+// configure the network themselves, it adds nothing: a program then reaches only those hosts of its level that the
+// network settings also allow. If it adds hosts, a level that names no hosts reaches no host.
 func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(p.levels)), func(l LevelRules) bool { return l.Hosts != nil }) {
 		return nil
@@ -121,8 +122,9 @@ func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 	return nil
 }
 
-// allowCommands allows the commands that the permission levels name, with any arguments. If the settings list
-// commands themselves, it adds nothing, and the levels only narrow what the settings allow.
+// allowCommands adds the commands that the permission levels name to the allowed commands, with any arguments. If the
+// settings list commands themselves, it adds nothing: a program may then start only those commands of its level that
+// the settings also list.
 func (p *policyBlocks) allowCommands(s *Settings) (notes []string) {
 	var named []string
 	stated := false

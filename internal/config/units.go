@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Rate allows Count events in the time Per. The zero Rate is "not stated".
+// Rate allows Count events in the time Per. The zero Rate means that the settings state no rate.
 type Rate struct {
 	Count int
 	Per   time.Duration
@@ -67,8 +67,8 @@ func findUnit(units []measureUnit, name string) (float64, bool) {
 	return 0, false
 }
 
-// parseQuantity parses a number, which a unit may follow, at the beginning of s. It returns the number multiplied by
-// the size of its unit, and the rest of s. For a number without a unit, bare is the size of the unit.
+// parseQuantity parses a number at the beginning of s, and the unit after it, if there is one. It returns the number
+// multiplied by the size of the unit, and the rest of s. The argument bare is the factor for a number without a unit.
 func parseQuantity(s string, units []measureUnit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

@@ -32,7 +32,7 @@ type Watcher struct {
 	moved  time.Time                 // when a stamp was last another one
 }
 
-// fileContent says which content a file has, by its digest. The zero fileContent means that the file does not exist
+// fileContent represents the content of a file by its digest. The zero fileContent means that the file does not exist
 // or cannot be read.
 type fileContent struct {
 	digest string // SHA-256, hexadecimal
@@ -57,8 +57,9 @@ type Update struct {
 	Digests map[string]string
 }
 
-// NewWatcher returns a Watcher that reads the configuration with the function load. load must call Load with its
-// arguments note and again as Options.Note and Options.Again, so that the Watcher learns which files were read.
+// NewWatcher returns a Watcher that reads the configuration with the function load. That function must call Load and
+// pass its own arguments on: note as Options.Note, and again as Options.Again. The Watcher then learns which files
+// were read.
 func NewWatcher(load func(note NoteFunc, again bool) (*Config, error)) *Watcher {
 	read := func(path string) ([]byte, error) { return readFile(path, true) }
 	return &Watcher{load: load, readFile: read, now: time.Now, stamps: map[string]stampedContent{}}
@@ -79,10 +80,10 @@ func (w *Watcher) LoadFirst() (*Config, error) {
 	return c, nil
 }
 
-// PollChanges checks the files for changes. It reads the configuration once two polls in a row found the same change,
-// and returns false if there is nothing new. If a file of the accepted configuration is now missing or empty,
-// Update.Err is set: the file may be about to be written, and without its rules more would be allowed. After an
-// error, the files are read again when they change.
+// PollChanges checks the files for changes, and returns false if there is nothing new. It reads the configuration
+// only after two polls in a row have found the same change. If a file of the accepted configuration is now missing or
+// empty, it sets Update.Err: another program may be about to write the file, and without the rules in it more would
+// be allowed. After an error, the files are read again when they change.
 func (w *Watcher) PollChanges() (Update, bool) {
 	now := w.lookAtFiles()
 	switch {
@@ -120,8 +121,8 @@ func (w *Watcher) Accept() { w.inForce = w.known }
 // RetryNext makes the next call of PollChanges read the files again.
 func (w *Watcher) RetryNext() { w.retry = true }
 
-// readingsAgree reports whether two readings of the configuration found the same content of all files that both
-// looked for.
+// readingsAgree reports whether two readings of the configuration agree: a file that both have read must have had the
+// same content both times.
 func readingsAgree(a, b map[string]fileContent) bool {
 	for path, f := range a {
 		if other, both := b[path]; both && other != f {
@@ -145,8 +146,9 @@ func contentOf(text []byte) fileContent {
 	return fileContent{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// lookAtFiles returns the current content of the known files. It reads a file only if the file's stamp (such as size
-// and time) has changed, or if any file's stamp has changed within the last stampDoubtTime.
+// lookAtFiles returns the current content of the known files. It reads a file if the file's stamp (such as size and
+// time) has changed. It reads all files if any stamp has changed within the last stampDoubtTime, because a stamp may
+// then be equal although the content is not.
 func (w *Watcher) lookAtFiles() map[string]fileContent {
 	now := map[string]fileContent{}
 	for path := range w.known {

@@ -59,7 +59,7 @@ func (d *desk) polls(n int) (found []Update) {
 	return found
 }
 
-// one returns the only update that is found within a second. Any other number of updates fails the test.
+// one returns the update that the polls of one second find. The test fails unless they find exactly one.
 func (d *desk) one() Update {
 	d.Helper()
 	found := d.polls(int(time.Second / PollInterval))

@@ -55,8 +55,8 @@ func parseYAML(src []byte) (n *valueNode, err error) {
 	return root, nil
 }
 
-// checkTokens refuses files that would keep the parser busy for minutes. Many keys, and thousands of nested brackets
-// or dashes, take it quadratic time or worse.
+// checkTokens refuses files that would keep the YAML parser busy for minutes. The time of the parser grows at least
+// with the square of the number of keys, nested brackets or dashes.
 func checkTokens(tokens token.Tokens) *syntaxError {
 	if len(tokens) > maxTokens {
 		return &syntaxError{1, 1, "the file is too large for settings"}

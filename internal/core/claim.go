@@ -64,7 +64,8 @@ func ClaimOf(ctx context.Context) *MemoryClaim {
 	return findBounds(ctx, func(b *WorkBounds) bool { return b.Claim != nil }).Claim
 }
 
-// AdmitResult waits until the budget has room to receive a result of n bytes from a program.
+// AdmitResult waits until the MemoryClaim's budget has room to receive a result of n bytes from a program. Without a
+// budget it does not wait.
 func (c *MemoryClaim) AdmitResult(ctx context.Context, n int64) error {
 	if c == nil || c.budget == nil {
 		return nil
@@ -72,7 +73,8 @@ func (c *MemoryClaim) AdmitResult(ctx context.Context, n int64) error {
 	return c.budget.Receive(ctx, c, n)
 }
 
-// AdmitReport waits until the budget has room to prepare a result of n bytes for the model.
+// AdmitReport waits until the MemoryClaim's budget has room to prepare a result of n bytes for the model. Without a
+// budget it does not wait.
 func (c *MemoryClaim) AdmitReport(ctx context.Context, n int64) error {
 	if c == nil || c.budget == nil {
 		return nil
@@ -108,8 +110,9 @@ func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	freeEach(work, value)
 }
 
-// replaceHeld swaps the memory that the MemoryClaim holds with *work (for transforming an answer) and *value (for its
-// result). The caller then frees what was held before. A nil *work or *value is not swapped. If the MemoryClaim was
+// replaceHeld replaces the reserved memory that the MemoryClaim holds. *work is the new memory for transforming an
+// answer, and *value the new memory for the result of the transformation. Afterwards *work and *value are the memory
+// that was held before, which the caller must free. A nil *work or *value replaces nothing. If the MemoryClaim was
 // already freed, replaceHeld changes nothing and returns false.
 func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()

@@ -165,8 +165,8 @@ func AsError(err error) *Error {
 // no effect.
 var ErrLogin = errors.New("a login is required")
 
-// ErrPage marks, for errors.Is, the error of a call whose server wants a person to open a web page in a browser
-// first. The person did not open the page or could not be asked.
+// ErrPage marks, for errors.Is, the error of a call whose server first wants a person to visit a web page in a
+// browser (MCP's URL elicitation). The person did not open that page or could not be asked to.
 var ErrPage = errors.New("a page must be opened first")
 
 // ErrOutcomeUnknown marks, for errors.Is, the error of a call that was sent and got no readable answer. The call may

@@ -65,7 +65,7 @@ func TaskJob(t AgentTask) (Job, error) {
 	return Job{Kind: JobTask, Name: t.ID, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
 }
 
-// titleOf returns the beginning of a description as one line.
+// titleOf returns a job's title: the first 60 characters of the job's description, on one line.
 func titleOf(text string) string {
 	const most = 60
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -75,8 +75,8 @@ func titleOf(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// programOf separates the id of a job from the number of a program in the execution id of that program. It does not
-// occur in job ids.
+// programOf separates the two parts of the execution id of an agent task's program: the id of the job, and the number
+// of the program. Job ids do not contain this separator.
 const programOf = "0"
 
 // ProgramOf returns the execution id of the program that an agent task's job wrote at its n-th attempt.

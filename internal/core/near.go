@@ -40,8 +40,8 @@ func NearestNames(name string, names []string, n int) []string {
 }
 
 // CorrectSpelling returns the element of names that the user probably meant by name, or "". The two may differ in
-// case and in separators. In addition, they may differ by one edit for every four letters of name, but always by at
-// least one.
+// case and in separators. In addition, they may differ by one edit for every four letters of name. In a name of three
+// letters, one edit is allowed as well; shorter names match nothing.
 func CorrectSpelling(name string, names []string) string {
 	want := []rune(foldName(name))
 	limit := max(1, len(want)/4)

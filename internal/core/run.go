@@ -99,8 +99,8 @@ func (l Limits) WithDefaults(d Limits) Limits {
 	return l
 }
 
-// BoundedBy returns l with each field lowered to the same field of most if it is larger. Fields of l that are zero
-// are taken from most.
+// BoundedBy returns a copy of l in which no field exceeds the same field of the argument most. Larger fields, and
+// fields that are zero, get the value that the field has in most.
 func (l Limits) BoundedBy(most Limits) Limits {
 	l = l.WithDefaults(most)
 	l.Timeout = min(l.Timeout, most.Timeout)

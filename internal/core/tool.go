@@ -354,8 +354,8 @@ type NoTool struct{ Name string }
 
 func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 
-// UnknownNames marks, for errors.As, the error for a program that uses undefined names. One of them may be meant as
-// the name of a server.
+// UnknownNames marks, for errors.As, the error for a program that uses undefined names. The author of the program may
+// have meant one of these names as the name of a server.
 type UnknownNames struct{ Names []string }
 
 func (e *UnknownNames) Error() string {

@@ -29,8 +29,8 @@ type Target struct {
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
 // checkTarget decides, before the host of a target is resolved, whether the lists of allowed and denied hosts let a
-// program use it. Of the given protocols, allowed contains those that may be used with the target. key is the key
-// under which the rate limit counts requests to the target.
+// program use the target. The argument protocols lists the protocols that come into question. allowed contains those
+// of them that may be used. key is the name under which the rate limit counts requests to the target.
 func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.matchesHost(t.Host) {
 		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
@@ -103,7 +103,8 @@ func NoNetworkError(what string) *core.Error {
 		)
 }
 
-// HostIn returns the host of a URL. For an invalid URL it returns the part of the host that can be recognised.
+// HostIn returns the host of a URL. If the URL is invalid, it returns what can be recognised: the host, perhaps with
+// its port, or only the scheme.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host

@@ -422,8 +422,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTold checks what is told about refused requests: the errors and the noted attempts contain neither paths nor
-// credentials.
+// TestTold checks that what users and the audit log are told about refused requests, which is the errors and the
+// noted attempts, contains neither paths nor credentials.
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {
@@ -519,7 +519,8 @@ func FuzzProxy(f *testing.F) {
 	})
 }
 
-// refusing implements a dialer that records the addresses and fails.
+// refusing implements a resolver and a dialer. The dialer records the addresses that it should dial, and always
+// fails.
 type refusing struct {
 	mu      sync.Mutex
 	dialled []string

@@ -277,8 +277,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestGone checks that the error of an allowed request that fails explains the failure, such as a missing server or a
-// wrong certificate, and is not an error of the policy.
+// TestGone checks the error for an allowed request that gets no response. The error must explain the failure, such as
+// a missing server or a wrong certificate, and must not be a policy error.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {

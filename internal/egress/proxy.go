@@ -203,7 +203,8 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// sameHost reports whether the Host header, if there is one, names the same host and port as the request line.
+// sameHost reports whether the Host header names the same host and port as the request line. It returns true if there
+// is no Host header.
 func (h *requestHead) sameHost(t Target) bool {
 	if h.host == "" {
 		return true

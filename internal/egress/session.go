@@ -44,9 +44,9 @@ type ExecutionHooks struct {
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
-	// InForce returns the Network whose rules apply now: the one that was opened, or one that WithScopes made from
-	// it. It returns the same Network until the rules change. It is called before each attempt and for every read and
-	// write on open connections, and must be safe for concurrent use. If nil, the rules never change.
+	// InForce returns the Network whose rules apply now: the one on which Open was called, or one that WithScopes
+	// made from it. It returns the same Network until the rules change. It is called before each attempt and for
+	// every read and write on open connections, and must be safe for concurrent use. If nil, the rules never change.
 	InForce func() *Network
 }
 
@@ -96,7 +96,7 @@ func (s *Session) Close() {
 	s.transport.CloseIdleConnections()
 }
 
-// currentNetwork returns the Network that the rules allow now.
+// currentNetwork returns the Network whose rules apply now.
 func (s *Session) currentNetwork() *Network {
 	if s.x.InForce == nil {
 		return s.n
@@ -122,7 +122,8 @@ func (s *Session) beginUse() bool {
 	return true
 }
 
-// noteRefusal notes that an attempt was refused, and returns the error why, which is the reason.
+// noteRefusal notes that an attempt to reach the target was refused. It returns the argument why, which is the error
+// with the reason.
 func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()

@@ -80,8 +80,8 @@ func (p *proxyConn) speaksSSH(t Target) bool {
 
 const establishedReply = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// speaksHTTP reports whether http is the only protocol that is allowed for a target. Inside a tunnel it returns
-// false.
+// speaksHTTP reports whether a tunnel to the target may carry nothing but plain http requests. Inside a tunnel it
+// returns false.
 func (p *proxyConn) speaksHTTP(t Target) bool {
 	if _, _, refused := p.currentNetwork().checkTarget(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
 		return false

@@ -62,8 +62,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// missing returns the queue's error for an unknown job id, but with the text as in place of the id, so that tests can
-// compare the errors for two ids.
+// missing returns the queue's error for an unknown job id, with the text of the argument as in place of the id. Tests
+// can then compare the errors for two different ids.
 func missing(q *Queue, principal, id, as string) error {
 	_, err := q.Get(principal, id)
 	e := *core.AsError(err)

@@ -34,8 +34,8 @@ type Options struct {
 	// Record writes an event of a job to the audit log. If it fails, the job is neither queued nor started. If Record
 	// is nil, no events are written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
-	// Lost returns the Outcome of a job whose engine died while the job ran. If nil, the Outcome only states that the
-	// result is unknown.
+	// Lost returns the Outcome of a job that was running when its engine died. If Lost is nil, the Outcome only
+	// states that the result is unknown.
 	Lost func(t core.JobState) core.Outcome
 	Log  *slog.Logger // may be nil
 }
@@ -137,9 +137,9 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob durably adds a job to the queue. If the job runs in this process, it gets the context that the function
-// with returns. That function adds what exists only in this process, such as the connection of the client; it may be
-// nil.
+// SubmitJob durably adds a job to the queue. The argument with is a function that extends the context of the job by
+// what exists only in this process, such as the connection of the client. It is used only if the job runs in this
+// process, and may be nil.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -241,8 +241,8 @@ func queueFullError(format string, n int, wait time.Duration) error {
 	)
 }
 
-// estimateWait returns a rough time after which a client whose job was refused should try again. n is the number of
-// jobs that wait or run.
+// estimateWait roughly estimates after what time a client should try again whose job was refused because the queue is
+// full. n is the number of jobs that wait or run.
 func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
@@ -413,13 +413,14 @@ const (
 	pollIdle = 500 * time.Millisecond // while nothing runs here
 )
 
-// WaitEnd waits until a job or ctx has ended. It returns the state of the job at that time.
+// WaitEnd waits until a job has ended, but not longer than until ctx ends. It returns the state of the job at that
+// time.
 func (q *Queue) WaitEnd(ctx context.Context, principal, id string) (core.JobState, error) {
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// WaitChange waits until the state of a job is no longer the state seen, or ctx ends. It returns the state of the job
-// at that time.
+// WaitChange waits until the state of a job differs from the argument seen, the last state that the caller has seen,
+// but not longer than until ctx ends. It returns the state of the job at that time.
 func (q *Queue) WaitChange(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
@@ -450,7 +451,8 @@ func (q *Queue) waitUntil(ctx context.Context, principal, id string, done func(c
 	}
 }
 
-// Causes with which the context of a running job is cancelled: a request to cancel the job, and its deadline.
+// Reasons for which the context of a running job is cancelled: somebody has asked to cancel the job, or its deadline
+// has passed.
 var (
 	errCancelled = errors.New("the job was cancelled")
 	errDeadline  = errors.New("the deadline of the job has passed")
@@ -549,8 +551,8 @@ func (q *Queue) IsAttended() bool {
 func (q *Queue) lockPath() string { return filepath.Join(q.o.Dir, "lock") }
 
 // EraseJobs removes ended jobs and returns their number. If the function mentions is nil, it removes the ended jobs
-// in one session of a principal. Otherwise it removes the ended jobs of all principals whose Outcome, given to
-// mentions as text, makes it return true.
+// in one session of a principal. Otherwise it calls mentions with the Outcome of each ended job of every principal,
+// and removes the jobs for which mentions returns true.
 func (q *Queue) EraseJobs(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

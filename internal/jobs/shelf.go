@@ -40,7 +40,8 @@ const (
 	maxFile      = 96 << 20
 )
 
-// errForeign means that a file was not written with the key of this queue.
+// errForeign means that a file cannot be proved to come from this queue, for example because it was changed or
+// encrypted with another key.
 var errForeign = errors.New("its file was not written by this queue")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.

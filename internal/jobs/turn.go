@@ -73,8 +73,9 @@ func (t *turnScheduler) releaseSlot(principal string) {
 	}
 }
 
-// trimServed bounds the memory for principals. While the times of more than maxRemembered principals are stored, it
-// forgets when principals without jobs were last served. waits has the number of waiting jobs of each principal.
+// trimServed limits the memory of the scheduler. If it remembers for more than maxRemembered principals when they
+// were last served, it forgets this time for principals without jobs. The argument waits maps each principal to the
+// number of its waiting jobs.
 func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {

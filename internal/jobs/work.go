@@ -58,8 +58,8 @@ func (t *JobTurn) SetWaiting(waits bool) {
 // when the other engine ends.
 func (q *Queue) WorkOnAll(run RunFunc) { q.WorkOn("", run) }
 
-// WorkOn works like WorkOnAll, but for a single job. Each call adds one job to those that this engine runs. The
-// function run of the first call runs all of them.
+// WorkOn makes this engine run a single job; otherwise it works like WorkOnAll. Every further call adds a job to
+// those that this engine runs. All of them are run by the function run of the first call.
 func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,8 +32,8 @@ var riskLevels = []struct {
 	{rules.RiskHigh, "approval.autoApproveHigh: false"},
 }
 
-// aboutLevel returns the reason why programs of a risk level need approval, or "" if they need none. A level is
-// approved automatically only if all lower levels are, too.
+// aboutLevel returns the reason why programs of a risk level need a person's approval, or "" if they need none. The
+// settings can approve a level automatically only if they also do so for all lower levels.
 func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	needless := p.Policy.AutoApproval()
 	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
@@ -63,7 +63,7 @@ func (p *Pipeline) aboutCall(d policy.AccessDecision) string {
 }
 
 // aboutProgram returns the reason why a program needs approval before it runs, or "" if it needs none. Calls for
-// which a person is asked anyway, one by one, do not count, so that nobody is asked twice about the same thing.
+// which a person will be asked one by one do not count here, so that nobody is asked twice about the same call.
 func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
 	rest := r.WithoutUses(func(u rules.UsedTool) bool {
@@ -171,8 +171,8 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	return c, nil
 }
 
-// asksNow judges a call for the second time. The call needed no approval at first, but the settings have changed
-// since. asksNow returns an error if the new settings forbid the call or require approval for it.
+// asksNow judges a call again that needed no approval at first, because the settings have changed since. It returns
+// an error if, with the new settings, the call is forbidden or a person must be asked about it.
 func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.DecideCall(t, c.Arguments)
 	switch {
@@ -185,15 +185,15 @@ func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	return nil
 }
 
-// coversRun reports whether the approval of a call extends to later calls of the same kind in this execution. That
-// requires two things: the person sees the program's code, and the only reason for asking is that the call takes
-// personal data to another destination.
+// coversRun reports whether the approval of a call also covers later calls of the same kind in this run of the
+// program. Two conditions must hold: the person sees the program's code, and the only reason for asking is that the
+// call takes personal data to another server.
 func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }
 
-// whyAsk returns the reasons why a call needs approval, or "". If planned is true, a person has already approved the
-// call after a dry run, and only a changed tool definition is a reason.
+// whyAsk returns the reasons for asking a person about a call, or "" if there are none. If planned is true, a person
+// has already approved the call after a dry run. Then only a changed definition of the tool is a reason.
 func (x *programExecution) whyAsk(t *core.Tool, c core.ToolCall, d policy.AccessDecision, planned bool) string {
 	var rules []string
 	if !planned {

@@ -43,8 +43,8 @@ func (a *arrivingHost) Call(ctx context.Context, c core.ToolCall) (core.CallResu
 	return result, err
 }
 
-// awaitServers waits for servers that have not listed their tools yet, and lets the program call all tools known
-// afterwards. The calls count towards the same budget as earlier ones.
+// awaitServers waits for servers that have not listed their tools yet. Afterwards the program can call the tools of
+// these servers, too. These calls count towards the same budget as the program's earlier calls.
 func (a *arrivingHost) awaitServers(ctx context.Context) {
 	a.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := a.visibleTools()
@@ -70,8 +70,8 @@ var noSuch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 })
 
-// explainUnknown adds an explanation to an error about an unknown tool or name: if the name belongs to a configured
-// server, the error says why the server's tools are unknown.
+// explainUnknown adds an explanation to an error about a tool or name that is unknown. If the name belongs to a
+// configured server whose tools could not be listed, the explanation says why.
 func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	if e == nil {
 		return e
@@ -97,8 +97,8 @@ func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	return serverDownError(e, server, why)
 }
 
-// explainedNames adds an explanation to an error about unknown names: if one of them is a server that is down, the
-// error says so.
+// explainedNames returns the error e about unknown names. If one of the names is that of a server that is down, the
+// returned error explains that.
 func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	for _, name := range names {
 		if server, why := p.Tools.FindDown(name); why != nil && foldName(name) == foldName(server) {

@@ -11,8 +11,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// serverQuestions counts the questions that upstream servers ask the MCP client during one execution. It is safe for
-// concurrent use.
+// serverQuestions counts the questions that upstream servers ask the MCP client during one execution, and limits
+// them. It is safe for concurrent use.
 type serverQuestions struct {
 	bounds    approval.QuestionBounds
 	principal string
@@ -63,7 +63,8 @@ func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	return nil
 }
 
-// firstRefused reports whether no question of this server was refused before in this execution.
+// firstRefused returns true when it is called for the first time for a server in this execution. It is called when a
+// question of the server was refused, so that only the first refusal is recorded.
 func (t *serverQuestions) firstRefused(server string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +73,8 @@ func (t *serverQuestions) firstRefused(server string) bool {
 	return first
 }
 
-// noteJudged records whether the client accepted a server's question. If it did not, the server must not ask the same
-// question again in this execution.
+// noteJudged records whether the client, or the person using it, accepted a server's question. If the question was
+// not accepted, the server must not ask it again in this execution.
 func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,9 +86,9 @@ func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.denied[t.questionKey(a)] = true
 }
 
-// admitServerRequest decides whether a server's question may be passed on to the client. It applies the bounds on the
-// number of questions, and records the question in the audit log. If it returns no error, the caller must ask the
-// client and call the returned function with the answer.
+// admitServerRequest decides whether a server's question may be passed on to the client. It applies the limits on the
+// number of questions, and records the question in the audit log. If there is no error, the caller must ask the
+// client and then pass the client's answer to the returned function came.
 func (x *execution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := x.theirs.countQuestion(a); refused != nil {
 		if x.theirs.firstRefused(a.Server) {

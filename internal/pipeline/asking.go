@@ -8,8 +8,9 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the questions that servers ask in all executions together, as multiples of the setting
-// approval.questions. maxAskers is the number of counters kept in memory.
+// Bounds on the questions that servers ask in all executions together. perMinute and perHour are multiples of the
+// setting approval.questions, for one server of one principal. allServers is how many times as many questions all
+// servers together may ask. maxAskers bounds the number of counters in memory.
 const (
 	perMinute   = 1 // one server, of one principal, within a minute
 	perHour     = 4 // the same, within an hour
@@ -32,14 +33,15 @@ type askingServer struct{ principal, server string }
 // current hour.
 type askerCounts struct{ minute, hour timeSpan }
 
-// timeSpan holds the start of a period and the number of questions asked in it.
+// timeSpan counts the questions of one minute or one hour: it holds the start of this period and the number of
+// questions asked in it.
 type timeSpan struct {
 	since time.Time
 	asked int
 }
 
-// countWithin returns the number of questions asked in the current period. The argument length is the duration of a
-// period. If the current period is over, a new one begins with the number 0.
+// countWithin returns the number of questions asked in the current period of the given length. If the last period is
+// over, it begins a new one, whose number is 0.
 func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	if now.Sub(s.since) >= length {
 		*s = timeSpan{since: now}
@@ -47,8 +49,9 @@ func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	return s.asked
 }
 
-// countQuestion counts a question, or returns the reason why it must not be asked. questions is the value of the
-// setting approval.questions.
+// countQuestion counts a question of a server. If the question would exceed a bound, it is not counted, and
+// countQuestion returns the reason for refusing it. The argument questions is the value of the setting
+// approval.questions.
 func (s *questionCounts) countQuestion(principal, server string, questions int, now time.Time) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

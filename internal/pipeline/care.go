@@ -131,7 +131,8 @@ func (x *programExecution) fileRestriction() func(string, workspace.AccessKind) 
 	return func(name string, use workspace.AccessKind) *core.Error { return x.mayUse(name, uses[use]) }
 }
 
-// approvalReason returns the reason why the program needs approval regardless of its risk, or "".
+// approvalReason returns the reason why the program needs approval whatever its risk is: the request or the settings
+// demand it. It returns "" if there is no such reason.
 func (x *programExecution) approvalReason() string {
 	if x.req.ForceApproval {
 		return "force_approval: the request requires approval of the program by a person"
@@ -139,8 +140,8 @@ func (x *programExecution) approvalReason() string {
 	return x.pipeline.Policy.ApprovalRequired()
 }
 
-// approveDirect asks for approval of a call that a client makes without a program, if the settings require approval
-// of every program. Otherwise such calls would bypass that setting.
+// approveDirect asks for approval of a call that a client makes directly, without a program, if the settings require
+// approval of every program. Otherwise a client could avoid the approval by making direct calls.
 func (x *programExecution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
 	rule := x.approvalReason()
 	t, known := x.tools.FindTool(name)

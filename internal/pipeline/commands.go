@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// commandRunner starts host commands for one program. They run one after the other, so that together they do not
-// exceed the resource limits of the program itself.
+// commandRunner starts host commands for one program. It runs one command at a time, so that the commands together do
+// not exceed the resource limits of the program itself.
 type commandRunner struct {
 	x    *programExecution
 	to   sandbox.CommandStarter // nil until the program has its sandbox, and where that starts none
@@ -34,7 +34,7 @@ type execRequest struct {
 	Stdin   *string  `json:"stdin"`
 }
 
-// execResult holds what the function exec returns to the program.
+// execResult holds what exec, the function with which programs start host commands, returns to the program.
 type execResult struct {
 	Code      int    `json:"code"`
 	Stdout    string `json:"stdout"`

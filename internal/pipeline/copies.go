@@ -5,10 +5,10 @@ import (
 	"retort/internal/workspace"
 )
 
-// copyOut updates copies of a session's workspace files in which tokens are replaced by the real values. The copies
-// are meant for the person at this machine. For a caller over the network it makes none, because that caller is not
-// the person who reads files on this machine. Error messages can reveal real values, so they are passed only to
-// KeptTokens and never to programs or models.
+// copyOut updates the copies of a session's workspace files that are meant for the person at this machine. In these
+// copies, tokens are replaced by the real values. For a caller over the network copyOut makes none, because that
+// caller is not the person who reads files on this machine. Error messages can reveal real values, so they are passed
+// only to KeptTokens and never to programs or models.
 func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return

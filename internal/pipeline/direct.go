@@ -40,8 +40,9 @@ func (x *execution) passRequest(ctx context.Context, r core.PassthroughRequest) 
 	return run.closeWith(core.Outcome{ExecutionID: run.req.ID, Status: core.StatusOK, Result: result.Value})
 }
 
-// passableTools returns the toolset for a client's request. For a request that is not a tool call, it has one tool
-// that stands for the MCP method, so that the policy can judge the method by that tool's name.
+// passableTools returns the toolset with which a client's request is judged. If the request is not a tool call, the
+// toolset has a single tool that stands for the MCP method, so that the policy can judge the method by that tool's
+// name.
 func (x *programExecution) passableTools(r core.PassthroughRequest) *core.Toolset {
 	if r.Method == "" {
 		return x.tools
@@ -56,8 +57,8 @@ func methodToolset(server, name string) *core.Toolset {
 	return core.NewToolset([]*core.ToolServer{{Name: server, TypeScript: server, Python: server, Tools: []*core.Tool{t}}})
 }
 
-// hideAround applies f, which hides personal data, to a document that may be an MCP result. It leaves binary data in
-// such a result unchanged.
+// hideAround returns a document after f has hidden the personal data in it. If the document is an MCP result,
+// hideAround applies f only around the binary data in it, which stays unchanged.
 func (x *programExecution) hideAround(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	if x.exact == nil {
 		return f(document)

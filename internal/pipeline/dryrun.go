@@ -15,9 +15,9 @@ import (
 	"retort/internal/policy"
 )
 
-// dryRun runs a program without its effects: it makes calls that only read and records the others. The request is
-// answered with the recorded calls. If a person approves these calls, the program runs again and may make exactly
-// them.
+// dryRun runs a program without its effects: calls that only read are made, and all others are only recorded. The
+// request is answered with the recorded calls. If a person approves these calls, the program runs again and may make
+// exactly them.
 func (x *execution) dryRun(ctx context.Context) core.Outcome {
 	recorded := &effectPlan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
 	o := x.performProgram(ctx, recorded)
@@ -91,7 +91,8 @@ func (p *effectPlan) takeApproved(t *core.Tool, c core.ToolCall) bool {
 	return true
 }
 
-// noteFiles wraps the functions that change files, so that a dry run records which files they would change.
+// noteFiles wraps f, a function with which programs change files, so that the plan of a dry run notes which files the
+// program would change.
 func (p *effectPlan) noteFiles(f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -139,16 +140,16 @@ func forModel(effects []core.IntendedCall) []core.IntendedCall {
 	return core.Approval{Question: core.Question{Effects: effects}}.ForModel().Effects
 }
 
-// answerEarly answers the request before the execution ends, with the Outcome of the dry run, while the execution
-// waits for a person.
+// answerEarly makes the request return early: with the Outcome of the dry run, while the execution itself continues
+// and waits for a person.
 func (x *execution) answerEarly(o core.Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.interim, x.channel = &o, nil
 }
 
-// takeInterim returns the interim Outcome of an execution: that of a dry run whose calls wait for approval. Only the
-// first call of takeInterim returns it; later calls return nil.
+// takeInterim returns the interim Outcome of an execution, which is that of a dry run whose calls wait for approval.
+// It returns this Outcome only once and then nil.
 func (x *execution) takeInterim() *core.Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// Bounds, in bytes, on one request to read or list workspace files. Only maxListed bounds the number of files.
+// Bounds on one request to read or list workspace files. maxListed bounds the number of listed files. The other
+// bounds are in bytes.
 const (
 	defaultPart = 8 << 10
 	maxPart     = 256 << 10
@@ -61,8 +62,8 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "unknown encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// useFile opens a session's workspace and calls do with the workspace and the normalized path of the file. It returns
-// an error if the policy forbids this use of the file.
+// useFile checks that the policy allows this use of a workspace file, and returns an error if not. Otherwise it opens
+// the session's workspace and calls the function do with the workspace and the file's normalized path.
 func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.NormalizePath(name)
 	if err != nil {
@@ -79,8 +80,9 @@ func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *
 	return do(w, path)
 }
 
-// ReadFile returns a part of a workspace file as the model may see it, with personal data hidden. offset and limit
-// are numbers of bytes in the text after hiding. A limit of 0 means a default. Images are returned whole.
+// ReadFile returns a part of a workspace file as the model may see it, with personal data hidden. The arguments
+// offset and limit are in bytes of the text in which personal data is already hidden. A limit of 0 means a default.
+// Images are returned whole.
 func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part core.FilePart, err error) {
 	if encoding != "" && encoding != "utf8" && encoding != "base64" {
 		return part, badEncoding(encoding)
@@ -232,7 +234,8 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	return list, err
 }
 
-// WorkspaceUsage returns how much a session stores. It does not count files and state that it cannot read.
+// WorkspaceUsage returns how much a session stores in its workspace and in its state. Files and state that cannot be
+// read are not counted.
 func (p *Pipeline) WorkspaceUsage(session string) (k core.WorkspaceUsage) {
 	own := p.ownSessionName(session)
 	k.Files, k.Bytes = p.Workspaces.SessionSize(own)

@@ -28,14 +28,14 @@ type RunningExecutions struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights returns a RunningExecutions that tracks no executions yet. The argument journals stores which calls an
-// execution has sent, in case the execution outlives its request.
+// NewFlights returns a RunningExecutions, which tracks executions in flight, without any execution yet. The argument
+// journals stores which calls an execution has sent, in case the execution outlives its request.
 func NewFlights(journals *approval.JournalStore) *RunningExecutions {
 	return &RunningExecutions{journals: journals, flying: map[string]*execution{}}
 }
 
-// execution holds the state of one execution from its request to its Outcome. That state is shared by the runs of its
-// program, the audit log, and the requests that wait for the Outcome.
+// execution holds the state of one execution from its request to its Outcome. The runs of its program (a dry run and
+// the run after it), the audit log, and the requests that wait for the Outcome share this state.
 type execution struct {
 	pipeline  *Pipeline             // with the policy as it was when the execution began
 	req       core.ExecutionRequest // complete
@@ -64,12 +64,13 @@ type execution struct {
 	landed   time.Time // when it ended without a request waiting for it
 }
 
-// gatherTime is the time for which the first question of an execution is held back, so that several questions asked
-// at the same time are shown together.
+// gatherTime is how long an execution waits before it shows a question to a person. In this time it gathers questions
+// that are asked at the same time, so that they are shown together.
 const gatherTime = 20 * time.Millisecond
 
-// startExecution starts an execution and waits for its Outcome until the request ends. The execution can continue
-// after that. what and body describe the request in the audit log.
+// startExecution starts an execution and returns its Outcome. If nobody can be asked through the request and a person
+// is needed, it returns a pending Outcome, and the execution continues afterwards. The arguments what and body
+// describe the request in the audit log.
 func (p *Pipeline) startExecution(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
 	execute func(context.Context, *execution) core.Outcome,
@@ -122,8 +123,9 @@ func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	}})
 }
 
-// executeJournaled returns a function that writes the execution's journal to disk and then calls execute. If writing
-// fails, execute is not called.
+// executeJournaled returns a function that calls execute only after the execution's journal, the list of calls that
+// it sends, is durably on disk. If the journal cannot be written, the function returns an Outcome with an error
+// instead.
 func executeJournaled(
 	execute func(context.Context, *execution) core.Outcome,
 ) func(context.Context, *execution) core.Outcome {
@@ -193,10 +195,10 @@ func (s *RunningExecutions) addExecution(x *execution) *core.Error {
 	return nil
 }
 
-// followExecution waits for the Outcome of an execution. It stops waiting and returns a pending Outcome if a question
-// has waited longer than patience and nobody can be asked through the current request. First, however, it calls the
-// function free, which lets the execution continue after the request. If free returns false, ctx has already ended
-// the execution, and followExecution waits for the Outcome.
+// followExecution waits for the Outcome of an execution. It waits no longer, and returns a pending Outcome, if a
+// question has waited longer than patience and nobody can be asked through the current request. Before it returns a
+// pending Outcome, it calls the function free, which lets the execution continue after the request. If free returns
+// false, ctx has already ended the execution, so followExecution waits for the Outcome after all.
 func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := x.changeSignal()
@@ -216,7 +218,8 @@ func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience t
 	}
 }
 
-// waitFor waits for the duration patience, or until ctx ends. It returns false if the execution ends first.
+// waitFor waits until patience has passed or ctx ends, and returns true. If the execution ends before that, it
+// returns false.
 func (x *execution) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()
@@ -282,8 +285,8 @@ func (x *execution) changeSignal() <-chan struct{} {
 	return x.news
 }
 
-// isLeftToOthers reports whether the current request cannot show questions to anybody, so that they must be answered
-// elsewhere, for example with the retort command.
+// isLeftToOthers reports whether questions of the execution are left to other channels, for example the retort
+// command, because the current request cannot show them to anybody.
 func (x *execution) isLeftToOthers() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -314,8 +317,8 @@ func (p *Pipeline) detachExecution(x *execution) error {
 	return nil
 }
 
-// withoutSeen returns the waiting approvals as the model may see them: without the program and other parts that the
-// model already has, and without the parts that only a person may see.
+// withoutSeen returns the waiting approvals in the form that the model gets: without the parts that the model has
+// already seen, such as the program, and without the parts that only a person may see.
 func withoutSeen(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
@@ -356,14 +359,15 @@ func (s *RunningExecutions) takeOutcome(x *execution) core.Outcome {
 	return x.outcome
 }
 
-// Bounds on the executions that have landed, which means that they have ended and are kept until their Outcome is
-// fetched.
+// Bounds on the executions that have landed. An execution has landed if it ended after its request was answered and
+// is kept until its Outcome is fetched.
 const (
 	maxLanded = 256
 	maxAge    = time.Hour
 )
 
-// evictOutcomes forgets old Outcomes that were never fetched. Their journals stay.
+// evictOutcomes forgets Outcomes that were not fetched for too long, and the oldest if there are too many. The
+// journals of these executions stay on disk.
 func (s *RunningExecutions) evictOutcomes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +388,8 @@ func (s *RunningExecutions) evictOutcomes() {
 	}
 }
 
-// endTime returns when a detached execution ended, or the zero time while it runs.
+// endTime returns when an execution ended that continued after its request was answered. For any other execution, and
+// while it still runs, endTime returns the zero time.
 func (x *execution) endTime() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -394,9 +399,9 @@ func (x *execution) endTime() time.Time {
 	return x.landed
 }
 
-// Resume waits for an execution whose Outcome was pending. It returns when the execution ends, or has waited for a
-// person longer than patience. If ctx ends, an execution that waits for a person continues to wait; any other is
-// cancelled.
+// Resume waits again for an execution whose Outcome was pending. It returns when the execution has ended, or when the
+// execution has waited for a person longer than patience. If ctx ends while the execution waits for a person, the
+// execution continues to wait. If ctx ends at another time, the execution is cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
 	x, ok := p.Flights.flying[id]

@@ -7,7 +7,8 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// programImpact lists what a program may touch: its files, networks, commands and the tools it can call.
+// programImpact returns what a program may touch: its files, networks and commands. It also says whether the program,
+// or a tool that it uses, may modify data, and whether that can be undone.
 func programImpact(r rules.ProgramRisk) core.Impact {
 	m := core.Impact{
 		FilesAffected: r.Impact.Affects, NetworksAccessed: r.Impact.Domains, CommandsExecuted: r.Impact.Commands,
@@ -23,7 +24,8 @@ func programImpact(r rules.ProgramRisk) core.Impact {
 	return m
 }
 
-// callImpact lists what a tool call may touch, judged by its effect and arguments.
+// callImpact returns what a tool call may touch, such as files and networks, judged by the tool's effect and the
+// call's arguments.
 func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	a := rules.ReadArguments(tool, arguments)
 	m := core.Impact{
@@ -36,8 +38,8 @@ func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	return m
 }
 
-// effectsImpact returns everything that a program may touch, according to its code and to the calls that a dry run
-// has recorded.
+// effectsImpact returns everything that a program may touch: what its code shows, which is the argument program, and
+// what the calls that a dry run has recorded show.
 func effectsImpact(program core.Impact, effects []core.IntendedCall, arguments func(core.IntendedCall) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {

@@ -9,9 +9,10 @@ import (
 
 // LoginPrompter lets people log in at servers that require OAuth.
 type LoginPrompter interface {
-	// Login logs in at a server. It calls the function ask with the web address that the person must open. That
-	// function returns when the person has opened the address or refuses. Its context ends as soon as the login
-	// succeeds. If several callers want to log in at the same server, the person is asked only once.
+	// Login lets a person log in at a server. It calls the function ask with the web address that the person must
+	// open. The function ask returns when the person has opened the address or refuses. The context of ask ends as
+	// soon as the login succeeds. If several callers want to log in at the same server, the person is asked only
+	// once.
 	Login(ctx context.Context, server string, ask func(ctx context.Context, address string) *core.Error) *core.Error
 	// Needed returns the servers whose tools are unknown because a login is missing.
 	Needed() []*core.Error

@@ -11,8 +11,8 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// privacyFilter filters data from servers for the relay. It first masks secrets, which can never be restored, and
-// then hides personal data. If its SecretMasker or its redact.Session is nil, it skips that step.
+// privacyFilter filters data from servers for the relay. First it masks secrets, which can never be restored. Then it
+// hides personal data. Without a SecretMasker it skips the first step, and without a redact.Session the second.
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
@@ -118,8 +118,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 }
 
 // hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a
-// server's answer or in the Outcome. The arguments before and now are the Outcome before and after personal data in
-// it was replaced.
+// server's answer or in the Outcome. The argument before is the Outcome with personal data, and now is the same
+// Outcome with tokens.
 func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 	return x.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||

@@ -33,14 +33,15 @@ type ToolSource interface {
 	Toolset() *core.Toolset
 	// PendingServers returns the names of the servers that have not listed their tools yet.
 	PendingServers() []string
-	// WaitForPending waits until all servers have listed their tools, at most as long as patience.
+	// WaitForPending waits until all servers have listed their tools, or until the duration patience has passed.
 	WaitForPending(ctx context.Context, patience time.Duration)
-	// FindDown returns the configured server that a name refers to, and the reason why none of its tools are known.
+	// FindDown returns the configured server that is probably meant by name and is down, which means that none of its
+	// tools are known. The result why is the reason, or nil if there is no such server.
 	FindDown(name string) (server string, why *core.Error)
-	// VetTool checks whether the core.Caller of ctx may still call a tool of an earlier Toolset, because the tool's
-	// definition may have changed. now is the tool as the server lists it now, or nil if there is no definition to
-	// compare. A warning, unless it is empty, must be added to the Outcome. VetTool may request the server's tool
-	// list again. If since is not zero, the list must have been requested after that time.
+	// VetTool checks whether the core.Caller of ctx may still call the tool t of an earlier Toolset, because the
+	// tool's definition may have changed. The result now is the tool as the server lists it at present, or nil if
+	// there is no definition to compare. A warning that is not empty must be added to the Outcome. VetTool may
+	// request the server's tool list again. If since is not zero, the list must have been requested after that time.
 	VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
 	// CountTokens returns how many tokens the definitions of all tools take in a model's context.
 	CountTokens(tools *core.Toolset) int
@@ -105,11 +106,11 @@ type Pipeline struct {
 	// Prose removes suspicious parts, such as instructions to the model, from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner AnswerLearner // nil: nothing is learned
-	// Wrapper renders a wrapper file, through which programs call tools, with the project's template. If Wrapper is
-	// nil, the generated file is used unchanged.
+	// Wrapper applies the project's template to a wrapper file, which contains the functions through which programs
+	// call tools. If Wrapper is nil, the generated file is used unchanged.
 	Wrapper func(lang core.Language, path, code string) string
-	// Stub renders a tool's description for a model with the project's template. If Stub is nil, the generated
-	// description is used unchanged.
+	// Stub applies the project's template to the stub of a tool, which is its description for a model. If Stub is
+	// nil, the generated description is used unchanged.
 	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
 	// Recorder writes the audit log. If nil, nothing is recorded.
 	Recorder core.EventRecorder
@@ -125,15 +126,16 @@ type Pipeline struct {
 	// RestoreToModel lets the tool restore_pii return personal data in place of tokens to the model, if a person
 	// approves.
 	RestoreToModel bool
-	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
+	// ShowInForms allows forms, with which a client asks a person, to contain the personal data that the tool
+	// restore_pii shows.
 	ShowInForms bool
-	// KeptTokens is called when a session's file could not be copied with its tokens replaced by real values. why is
-	// the reason. If KeptTokens is nil, no files are copied.
+	// KeptTokens is called if a session's file was copied with its tokens instead of the real values, or could not be
+	// copied. The argument why is the reason. If KeptTokens is nil, no files are copied.
 	KeptTokens func(session string, why error)
 }
 
-// startTimeout bounds how long a program or a call with an unknown name waits for servers that have not listed their
-// tools yet.
+// startTimeout bounds how long the start of a program, or a call whose tool is unknown, waits for the servers that
+// have not listed their tools yet.
 const startTimeout = 10 * time.Second
 
 // Toolset returns the tools that the policy lets this principal see. Search, descriptions, checks and calls all use
@@ -148,9 +150,9 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 	return &lane
 }
 
-// Execute runs one program and returns its Outcome. A program may have to wait for a person's approval although the
-// current request cannot ask the person. Then the program continues to wait in the background, and Execute returns an
-// Outcome with the status pending_approval.
+// Execute runs one program and returns its Outcome. If the program needs a person's approval and the current request
+// cannot ask the person, Execute returns an Outcome with the status pending_approval. The execution then continues to
+// wait for the person in the background.
 func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome {
 	refused, asks := p.refuseExcess(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.completeRequest(req)
@@ -182,8 +184,9 @@ func (x *execution) executeProgram(ctx context.Context) core.Outcome {
 	return x.performProgram(ctx, nil)
 }
 
-// performProgram runs the program once. In a dry run, plan records the program's effects. In the run after an
-// approved dry run, plan allows only the approved effects. Otherwise plan is nil.
+// performProgram runs the program once. The argument plan is nil unless the request is a dry run. In the dry run
+// itself, plan records the program's effects. In the run after the dry run was approved, plan allows only the
+// approved effects.
 func (x *execution) performProgram(ctx context.Context, plan *effectPlan) core.Outcome {
 	ctx, free := x.withClaim(ctx)
 	defer free()
@@ -360,9 +363,8 @@ type programExecution struct {
 	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-// openProgram opens the workspace, the state and everything else that one run of the program needs. In a dry run,
-// plan records the program's effects. In the run after it, plan allows only the approved effects. Otherwise plan is
-// nil.
+// openProgram opens the workspace, the state and everything else that one run of the program needs. The argument plan
+// means the same as in performProgram.
 func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
 	p, session := x.pipeline, x.pipeline.ownSessionName(x.req.Session)
 	run := &programExecution{
@@ -400,9 +402,9 @@ func (p *Pipeline) ownSessionName(session string) string {
 	return session
 }
 
-// AccountName returns the name under which the tokens of a session are counted. For the person at this machine, this
-// is the session's name; "" stands for all sessions together. For other principals, it consists of the principal and
-// the session.
+// AccountName returns the name of the account to which the tokens of a session are counted. For the person at this
+// machine, it is the session's name, and "" stands for all sessions together. For other principals, it consists of
+// the principal and the session.
 func (p *Pipeline) AccountName(session string) string {
 	if p.Policy.Principal() == "" {
 		return session
@@ -426,8 +428,8 @@ func (x *programExecution) visibleFiles() *workspace.Workspace {
 	return x.files
 }
 
-// seesMore waits for servers that have not listed their tools yet, and then updates the execution's toolset. It
-// reports whether the execution now sees other tools than before.
+// seesMore waits for servers that have not listed their tools yet. It reports whether the execution then sees other
+// tools than before, and if so lets the execution use them.
 func (x *programExecution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := x.visibleTools()
@@ -438,7 +440,7 @@ func (x *programExecution) seesMore(ctx context.Context) bool {
 	return true
 }
 
-// setTools sets the tools that the execution can see and call.
+// setTools sets the tools that the execution can see and call, and prepares the relay to call them.
 func (x *programExecution) setTools(tools *core.Toolset) {
 	x.tools = tools
 	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))

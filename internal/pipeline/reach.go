@@ -40,8 +40,8 @@ func narrowedNetwork(whole *egress.Network, view *policy.PrincipalView) *egress.
 	return n
 }
 
-// NarrowNetwork returns the part of a Network that the policy levels of a principal allow. Its errors have kind
-// invalid_arguments.
+// NarrowNetwork returns a Network that allows only the addresses that both whole and the policy levels of a principal
+// allow. Its errors have kind invalid_arguments.
 func NarrowNetwork(whole *egress.Network, view *policy.PrincipalView) (*egress.Network, error) {
 	var scopes []egress.AccessScope
 	for _, h := range view.ListHostRules() {

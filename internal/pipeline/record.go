@@ -31,8 +31,8 @@ func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, fact
 	return x.recordEvent(e, false)
 }
 
-// RecordLookup records in the audit log a search for tools or a request for definitions. query is the question or the
-// names.
+// RecordLookup records in the audit log that a client has looked up tools, by a search or by a request for
+// definitions. The argument query is the search text or the requested names.
 func (p *Pipeline) RecordLookup(how, query string, found int) *core.Error {
 	return p.recordEvent(core.EventSearch, "", how, map[string]any{"found": found}, requestBody{Name: query})
 }
@@ -56,9 +56,9 @@ type entryCounts struct {
 // cost.
 const maxRefusals = 100
 
-// beginRecord begins the audit log entries of the execution. While the program is being checked, it writes the first
-// entry, which describes the request. body is part of that entry and may still contain personal data. If writing
-// fails, all later entries of the execution fail, too.
+// beginRecord begins to record the execution in the audit log. In the background, while the program is being checked,
+// it writes the first entry, which describes the request. The argument body is part of that entry and may still
+// contain personal data. If the entry cannot be written, all later entries of the execution fail, too.
 func (x *execution) beginRecord(what map[string]any, body requestBody) {
 	x.began = time.Now()
 	x.screen, x.screenErr = x.pipeline.privacySession(x.req.Session)
@@ -211,13 +211,14 @@ func (x *execution) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
 	return x.recordEvent(e, false)
 }
 
-// maxReach bounds how many tools, and how many skills, the audit log names for one program.
+// maxReach bounds how many tools, and how many skills, the audit log lists for one program as what the program can
+// reach.
 const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy maps whether a person was asked about a call to the word with which the audit log says who approved the
-// call.
+// approvedBy gives the word with which the audit log says who approved a call. The key is whether a person was asked
+// about the call.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call in the audit log. The caller must call the returned function with the call's result. A
@@ -262,8 +263,8 @@ func (x *execution) recordCall(
 	}, nil
 }
 
-// withAnswer returns e, the audit log entry of a call, with the call's duration, status and error, or the size and
-// the digest of its result.
+// withAnswer adds what is known after a call to e, the call's audit log entry, and returns e: the duration and the
+// status, and either the error or the size and digest of the result.
 func (x *execution) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
@@ -297,7 +298,7 @@ func (x *execution) countPersonal(found redact.TypeCounts) {
 	}
 }
 
-// sawPersonal reports whether any server's answer contained personal data.
+// sawPersonal reports whether the answer of any server to this execution contained personal data.
 func (x *execution) sawPersonal() bool {
 	x.counts.mu.Lock()
 	defer x.counts.mu.Unlock()

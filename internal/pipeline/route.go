@@ -15,14 +15,15 @@ type SandboxRouting struct {
 	Least  int                   // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
 }
 
-// The minimum sandbox strengths: by the program's risk, and by the setting securityLevel. The stronger one applies.
+// The minimum sandbox strengths: byRisk by the risk of the program, and byLevel by the setting securityLevel. The
+// stronger of the two applies.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
 	byLevel = map[rules.StrictnessLevel]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
-// requiredFloor returns the floor for a program's sandbox, which is the minimum strength it must have, and the reason
-// for it.
+// requiredFloor returns the floor for a program's sandbox, which is the minimum strength that the sandbox must have.
+// It also returns the reason for this minimum.
 func (r SandboxRouting) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
 	if !r.ByRisk {
 		return sandbox.MinimumStrength{}

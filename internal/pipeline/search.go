@@ -85,7 +85,8 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 	return f
 }
 
-// renderStub returns a tool's definition, rendered with the project's template.
+// renderStub returns the stub of a tool, which is its definition for a model, after applying the project's template.
+// A definition that is too long is shortened.
 func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
 	definition := bindings.RenderStub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, core.DefaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
@@ -99,8 +100,8 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridgeSignature replaces the definition of a tool that has more tokens than a model may get. It returns the tool's
-// signature, cut to that number of tokens, with a remark on where to find the whole definition.
+// abridgeSignature shortens a signature to a number of tokens and adds a remark on where to find the whole
+// definition. The result takes the place of a tool's definition that has more tokens than a model may get.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
 		"\n%s the complete definition has more than %d tokens (results.definitionTokens); it is in the tool's file under servers/\n",
@@ -152,8 +153,9 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 	return definitions, nil
 }
 
-// refuseUncallable refuses a program that names a tool which cannot be called, because only its definition is known.
-// A program that computes tool names is refused when it makes such a call.
+// refuseUncallable refuses a program that names a tool which cannot be called, because its definition is known but no
+// server provides it. A program that computes the names of its tools is not refused here, but when it calls such a
+// tool.
 func refuseUncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	if v.Unknown {
 		return nil
@@ -256,9 +258,9 @@ func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage)
 	return found.Tools, nil
 }
 
-// wholeFile gives a program that has searched for tools the whole wrapper file of a found tool instead of only the
-// tool's signature. Only the program gets this longer text, not the model. A file with more tokens than the limit for
-// one definition is not used.
+// wholeFile replaces the signature of a tool that a program has found by the tool's whole wrapper file. Only the
+// program gets this longer text, not the model. The signature stays if the file has more tokens than a single
+// definition may have.
 func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {

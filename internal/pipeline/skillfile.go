@@ -102,8 +102,8 @@ func (s *skillFiles) checkPermitted() *core.Error {
 	return nil
 }
 
-// saveDraft saves a draft like Pipeline.SaveSkill. The description is the first line of the code's first comment.
-// Other properties of an existing skill are kept.
+// saveDraft saves a skill from a draft, with the same checks as Pipeline.SaveSkill. The description becomes the first
+// line of the code's first comment. The other properties of an existing skill are kept.
 func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
@@ -137,8 +137,8 @@ func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Err
 	return s.storeDraft(draftOf(skill, d, examined, tools), old)
 }
 
-// findExisting returns the skill that a write would replace or hide. It returns nil if no skill has the name. If the
-// skill cannot be read, it returns an error, so that the write does not replace it.
+// findExisting returns the existing skill that would be replaced or hidden if a program wrote a skill of this name.
+// It returns nil if there is none. If the skill cannot be read, it returns an error, so that nothing is replaced.
 func (s *skillFiles) findExisting(name string) (*skills.Skill, *core.Error) {
 	if refused := core.ValidSkillName(name); refused != nil {
 		return nil, refused
@@ -215,7 +215,8 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 	return nil
 }
 
-// draftOf returns the draft of a skill that has passed its check.
+// draftOf returns the draft that is stored for a skill which has passed its check. The draft includes what the check
+// has found out: the skill's functions and tools.
 func draftOf(skill core.Skill, d core.SkillDraft, examined check.SkillCheck, tools *core.Toolset) skills.SkillDraft {
 	draft := skills.SkillDraft{
 		Skill:         skill,

@@ -162,7 +162,8 @@ func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 	return nil
 }
 
-// completeDraft fills in missing fields of a draft and returns its skill.
+// completeDraft checks and normalizes the name, language and description of a draft. It returns the skill that the
+// draft describes.
 func (p *Pipeline) completeDraft(d *core.SkillDraft) (core.Skill, *core.Error) {
 	d.Name = strings.ReplaceAll(d.Name, "_", "-")
 	if refused := core.ValidSkillName(d.Name); refused != nil {
@@ -244,7 +245,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	})
 }
 
-// describeFunction returns a function's description for SKILL.md.
+// describeFunction returns the description of a skill's function that is written to SKILL.md.
 func describeFunction(f source.SkillFunction, lang core.Language) skills.SkillFunction {
 	var params, required, properties []string
 	for _, p := range f.Params {
@@ -274,7 +275,7 @@ func describeFunction(f source.SkillFunction, lang core.Language) skills.SkillFu
 	return d
 }
 
-// paramText returns a parameter as source code.
+// paramText returns a function's parameter as it is written in source code, in the syntax of lang.
 func paramText(p source.FunctionParam, lang core.Language) string {
 	switch {
 	case lang == core.Python && p.Rest:

@@ -27,8 +27,8 @@ type ResultDescriber interface {
 	Describe(ctx context.Context, data string) (string, *core.Error)
 }
 
-// Bounds on a ResultDescriber: on the text that it gets and the text that it returns, in bytes, and on the time that
-// it takes.
+// Bounds on a ResultDescriber: the size of the text that it gets and of the text that it returns, in bytes, and the
+// time that it may take.
 const (
 	maxDescribed    = 8 << 10
 	maxSaid         = 240
@@ -46,7 +46,7 @@ type changeSummary struct {
 	words string         // of a Describer, about the result
 }
 
-// noteCall counts a call that is sent, unless the call only reads.
+// noteCall adds a call that is sent to the summary of changes, unless the call only reads.
 func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.AccessDecision) {
 	if d.Effect.Kind == core.EffectRead {
 		return
@@ -59,8 +59,9 @@ func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Acc
 	c.calls[tools.QualifiedName(t)]++
 }
 
-// noteWriting wraps f, a function that writes files. The wrapping function records that the program has changed files
-// in the workspace. A file in ./skills/ does not count here, because the saved skill is counted instead.
+// noteWriting wraps f, a function with which programs write files. The wrapping function also notes in the summary
+// that the program has changed files in the workspace. A file in ./skills/ does not count here, because the skill
+// that it becomes is counted instead.
 func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -152,7 +153,8 @@ func (x *programExecution) summarizeOutcome(o core.Outcome) string {
 	return b.String() + x.changes.words
 }
 
-// describeCalls describes how many calls were made. For a single direct call without effects it returns "".
+// describeCalls returns the part of the summary that says how many tool calls were made and what they changed. For a
+// single direct call without effects, it returns "".
 func (x *programExecution) describeCalls(o core.Outcome) string {
 	effects := x.changes.describeEffects()
 	if x.req.Code == "" {

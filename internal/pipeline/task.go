@@ -27,7 +27,8 @@ func (x *programExecution) visibleTools() *core.Toolset {
 	return narrowTools(now, x.req.Only)
 }
 
-// narrowTools returns the part of a toolset that has only the named tools.
+// narrowTools returns a toolset that contains only the named tools of the given toolset. The name of a server stands
+// for all its tools.
 func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 	kept := map[*core.Tool]bool{}
 	for _, name := range only {
@@ -44,11 +45,12 @@ func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 	})
 }
 
-// maxBefore bounds how many earlier calls of the same agent task a person is shown.
+// maxBefore bounds how many calls that the same agent task made before are shown to the person who decides about a
+// call.
 const maxBefore = 5
 
-// repeatReason holds the reason why a call needs approval because an earlier program of the same agent task has
-// already made it.
+// repeatReason says that an earlier program of the same agent task has already made a call, and why the call
+// therefore needs approval.
 type repeatReason struct {
 	rule   string
 	how    core.RepeatKind
@@ -82,7 +84,8 @@ func (x *programExecution) findRepeats(t *core.Tool, c core.ToolCall) repeatReas
 	return a
 }
 
-// trackSideEffect stores a call with effects for the agent task when the call is sent.
+// trackSideEffect stores a call with side effects for the agent task when the call is sent, unless the call only
+// reads.
 func (x *programExecution) trackSideEffect(
 	t *core.Tool, c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error),
 ) func(core.CallResult, error) {
@@ -98,8 +101,8 @@ func (x *programExecution) trackSideEffect(
 	}
 }
 
-// Offer describes tools for a model, in one line each or in full. The name of a server stands for all its tools. An
-// unknown name is an error.
+// Offer returns descriptions of tools that a model may use: one line for each tool or, if full is true, the whole
+// definition. The name of a server stands for all its tools. An unknown name is an error.
 func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error) {
 	tools := p.Toolset()
 	missing := func(name string) bool { return len(tools.MatchTools(name)) == 0 }
@@ -133,7 +136,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language
 	return offers, nil
 }
 
-// Judge checks a program without running it.
+// Judge checks a program without running it. It returns the error with which the check refuses the program, or nil.
 func (p *Pipeline) Judge(ctx context.Context, req core.ExecutionRequest) *core.Error {
 	req = p.completeRequest(req)
 	tools := p.Toolset()
@@ -144,8 +147,8 @@ func (p *Pipeline) Judge(ctx context.Context, req core.ExecutionRequest) *core.E
 	return refused
 }
 
-// RecordStep records in the audit log the next step of an agent task. Readers of the audit log see text only if they
-// have the audit log's key.
+// RecordStep records in the audit log the next step of an agent task. Only readers of the audit log who have its key
+// can read the argument text.
 func (p *Pipeline) RecordStep(session, phase string, facts map[string]any, text string) *core.Error {
 	return p.recordEvent(core.EventTask, session, phase, facts, requestBody{Name: text})
 }

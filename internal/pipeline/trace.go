@@ -9,7 +9,7 @@ import (
 	"retort/internal/policy"
 )
 
-// ignoreEnd does nothing. It is the end function of steps when no tracer is configured.
+// ignoreEnd does nothing. It is called at the end of each step when no tracer is configured.
 func ignoreEnd(core.AuditEvent) {}
 
 // beginStep begins a traced step of the execution, such as its check or a call.
@@ -61,8 +61,8 @@ func (x *programExecution) RecordSent(
 	}, nil
 }
 
-// trackUncertain wraps answered, the function that gets a call's result. If the call may have taken effect although
-// no answer came, the wrapping function also stores the call for the Outcome.
+// trackUncertain wraps answered, the function that gets a call's result. The wrapping function also remembers the
+// call for the Outcome if it is uncertain whether the call has taken effect, because no answer came.
 func (x *programExecution) trackUncertain(c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered

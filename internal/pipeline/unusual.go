@@ -24,7 +24,8 @@ type AnomalyWatch interface {
 	Warnings(execution string) []string
 }
 
-// AnomalyVerdict names the anomalies because of which a call needs approval. It is empty if nothing is unusual.
+// AnomalyVerdict says which anomalies are the reason why a call needs approval. It is empty if nothing about the call
+// is unusual.
 type AnomalyVerdict struct {
 	Kinds string // with commas
 	Rule  string // in words
@@ -102,7 +103,7 @@ const (
 	maxNamed  = 64 << 10 // bytes of arguments that are looked at
 )
 
-// noteTokens adds the tokens for personal data in a call's arguments to the execution's tokenRun.
+// noteTokens finds the tokens for personal data in a call's arguments and counts them in the execution's tokenRun.
 func (x *execution) noteTokens(arguments json.RawMessage) {
 	if x.pipeline.Recorder == nil {
 		return

@@ -221,7 +221,7 @@ func likeArgument(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// startsWithControl reports whether a text begins with a character that * does not match.
+// startsWithControl reports whether a text begins with a control character, which * in a pattern does not match.
 func startsWithControl(text string) bool {
 	for _, r := range text {
 		return isControl(r)

@@ -164,8 +164,8 @@ func coversPath(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
-// leadsTo reports whether any of the allowed paths is the folder called name or lies inside it. Such a folder must be
-// visible, because a program passes through it on the way to the allowed path.
+// leadsTo reports whether the folder called name leads to one of the allowed paths, because it is that path or
+// contains it. Such a folder must be visible, because a program passes through it on the way to the allowed path.
 func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }

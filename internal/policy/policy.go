@@ -39,8 +39,8 @@ type Rules struct {
 	// Disabled names the setting that denies everything to every principal. It is "" if no setting does that.
 	Disabled string        `json:"-"`
 	Approval AutoApprovals `json:"-"`
-	// Version identifies the rules, so different rules have different versions. A person's approval is valid for one
-	// version only.
+	// Version differs between any two sets of rules that differ. A person's approval is valid only for the version
+	// for which it was given.
 	Version string `json:"-"`
 }
 

@@ -109,7 +109,8 @@ func (v *PrincipalView) principalText() string {
 	return v.principal
 }
 
-// ReadOnly returns the name of the rule that forbids all changes to the principal, or "" if no rule does.
+// ReadOnly returns the name of the rule because of which the principal may not change anything, or "" if there is no
+// such rule.
 func (v *PrincipalView) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule

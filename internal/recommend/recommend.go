@@ -177,7 +177,8 @@ func (t *EventTally) addCall(e *audit.Entry, f entryFacts) {
 	}
 }
 
-// countRepeated counts a call that only reads, if the same principal and session made an equal call shortly before.
+// countRepeated counts a call that only reads as repeated, if the same principal and session made an equal call
+// shortly before. Repeated calls with the same result are counted separately from those with a changed result.
 func (tool *toolTally) countRepeated(t *EventTally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]

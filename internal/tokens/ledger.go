@@ -75,8 +75,8 @@ func (l *TokenLedger) totalsOf(name string) *sessionTotals {
 // execution are dropped.
 const maxSessions = 1000
 
-// AddCarried counts the tokens of a tool call's arguments or result. Because a program made the call, these tokens
-// did not enter the model's context.
+// AddCarried counts the tokens of the arguments or the result of a tool call that a program made. They are carried
+// past the model: they never enter its context.
 func (e *LedgerEntry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,7 +1,8 @@
 package tokens
 
-// messageSample keeps a sample of bounded size of a stream of messages. While the stream is short, the sample is the
-// whole stream. Later it consists of slices at regular distances, which grow with the stream.
+// messageSample keeps a sample of a stream of messages, in bounded memory. While the stream is short, the sample is
+// the whole stream. Later it consists of slices of the stream at regular distances. The longer the stream, the larger
+// are the distances.
 type messageSample struct {
 	kept  []byte
 	seen  int // bytes

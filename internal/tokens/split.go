@@ -117,8 +117,9 @@ func wordLength(s string, c charClass, n int) int {
 	return 0
 }
 
-// lowerEnding returns the length of a match of upper*lower+ at the start of s. upper and lower stand for the two
-// character classes in the first alternative of the pattern that firstMatch describes.
+// lowerEnding returns the length of the longest match of upper*lower+ at the start of s, so the match ends with a
+// character of the class lower. The classes upper and lower are the two in the first alternative of the pattern that
+// firstMatch describes.
 func lowerEnding(s string) int {
 	i, both := 0, 0 // both: the end of the last character that is of both classes
 	for i < len(s) {
@@ -137,9 +138,9 @@ func lowerEnding(s string) int {
 	return both
 }
 
-// upperBeginning returns the length of a match of upper+lower* at the start of s, where upper and lower stand for
-// character classes as in lowerEnding. The caller has tried lowerEnding before, so no character of the class lower
-// can follow.
+// upperBeginning returns the length of a match of upper+lower* at the start of s, with the classes upper and lower as
+// in lowerEnding. The caller must have found no match with lowerEnding, so no character of the class lower can
+// follow.
 func upperBeginning(s string) int { return prefixLength(s, upper) }
 
 // contractionLength returns the length of a contraction such as 's at the start of s. The long s (ſ) counts as an s.

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// chunkBytes is the number of bytes that are tokenized at once. It limits the time for a very long word, and the time
-// of PrefixWithin, which searches the end of the prefix in one chunk. Splitting texts at white space adds at most a
-// fraction of a percent to their numbers of tokens.
+// chunkBytes is the number of bytes that are tokenized at once. It limits the time for a very long word. It also
+// limits the time of PrefixWithin, which looks for the end of the prefix within one chunk. Texts are split at white
+// space, which adds at most a fraction of a percent to their numbers of tokens.
 const chunkBytes = 4 << 10
 
 // CountTokens returns the number of tokens of text in the encoding o200k_base.
@@ -32,7 +32,8 @@ func FitsLimit(text string, limit int) (tokens int, ok bool) {
 	return tokens, true
 }
 
-// PrefixWithin returns the longest prefix of text that has at most limit tokens and ends at a character boundary.
+// PrefixWithin returns the longest prefix of text that consists of at most limit tokens and does not end within a
+// character.
 func PrefixWithin(text string, limit int) string {
 	used := 0
 	for start, part := range chunksOf(text) {

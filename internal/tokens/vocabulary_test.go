@@ -65,9 +65,9 @@ func tableOf(list []string) string {
 	return string(file) + strings.Join(list, "")
 }
 
-// pattern is the regular expression with which o200k_base splits text. It is enclosed in a group, because for the
-// expression without the group regexp2 would use a matcher generated in advance, which splits "\n \n" into two pieces
-// and omits "\x7f".
+// pattern is the regular expression with which o200k_base splits text. It is enclosed in a group, so that regexp2
+// does not recognise it. For the expression without the group, regexp2 would use a matcher generated in advance,
+// which splits "\n \n" into two pieces and omits "\x7f".
 var pattern = regexp2.MustCompile(`(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)`, regexp2.None)
 
 // FuzzCount checks the pieces into which a text is split against the matches of pattern. It also checks the number of

@@ -68,8 +68,8 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(max(whole, 1))
 }
 
-// quantile returns a percentile of a sorted list of values by the nearest-rank method: at least the given percentage
-// of the values are less than or equal to the result.
+// quantile returns a percentile of a sorted list: the smallest of the values such that at least the given percentage
+// of all values are less than or equal to it (the nearest-rank method).
 func quantile(sorted []int, percent int) int {
 	if len(sorted) == 0 {
 		return 0

@@ -165,8 +165,8 @@ func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *
 	}
 }
 
-// requestError returns the error for a request that got no answer. It returns the given error, or an error of its own
-// if the request timed out or was cancelled.
+// requestError returns the error for a request to the endpoint that got no answer. If the request timed out or was
+// cancelled, the error says so. Otherwise it is the error failed, with which the request ended.
 func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -1,6 +1,6 @@
-// Package model sends prompts to a language model, which writes the programs of agent tasks. The model has an
-// OpenAI-compatible endpoint or the Messages API, or the MCP client provides it. The package sends only what its
-// caller passes and trusts nothing in the answer.
+// Package model sends prompts to a language model, which writes the programs of agent tasks. The model is reached
+// through an OpenAI-compatible API, the Messages API, or the MCP client, which has a model of its own. The package
+// sends only what its caller passes and trusts nothing in the answer.
 package model
 
 import (

@@ -12,7 +12,7 @@ import (
 // ClientModel uses the model of the MCP client (MCP sampling).
 type ClientModel struct{}
 
-// Name returns a text that says that the client chooses the model.
+// Name returns a text for users in place of a model name, because the client chooses the model.
 func (ClientModel) Name() string { return "the client's" }
 
 type samplingContent struct {

@@ -40,7 +40,8 @@ func (a *partialReply) addChunk(p replyChunk) (full bool) {
 	return a.text.Len() > a.most || a.refusal.Len() > a.most
 }
 
-// finishReply returns the collected answer as a Reply.
+// finishReply returns the collected answer as a ModelReply, or an error if the model declined to answer. The argument
+// full says whether the answer has reached its maximum length.
 func (a *partialReply) finishReply(full bool) (ModelReply, *core.Error) {
 	switch {
 	case a.refusal.Len() > 0:

@@ -82,7 +82,7 @@ func (w *Writer) Write(e audit.Entry) error {
 	return w.encode(&e)
 }
 
-// Close flushes buffered output. It does not close the io.Writer.
+// Close flushes buffered output. It does not close the io.Writer to which the Writer writes.
 func (w *Writer) Close() error { return w.out.Flush() }
 
 func (w *Writer) writeLine(b []byte) error {

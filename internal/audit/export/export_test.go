@@ -21,7 +21,7 @@ import (
 	"retort/internal/core"
 )
 
-// kinds returns entries of every kind, some with several outcomes.
+// kinds returns at least one audit entry of every kind. Some kinds have several entries with different outcomes.
 func kinds() []audit.Entry {
 	risk := 87
 	at := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)

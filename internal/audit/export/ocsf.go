@@ -41,17 +41,20 @@ const (
 // classOf returns the OCSF event class of an entry, by its kind:
 //
 //	start, stop                 Application Lifecycle: Start, Stop
-//	request, question, decision
-//	verdict that lets pass, end API Activity: Other
+//	request, question, decision, end
+//	                            API Activity: Other
+//	verdict that lets a program pass
+//	                            API Activity: Other
 //	call, answer                API Activity: Read, Update or Delete, by the effect
 //	search, reveal              API Activity: Read
 //	file                        API Activity: Read or Update
 //	settings, skill, pin, token, erasure, retention, clock
 //	                            Entity Management
 //	login                       Authentication: Logon
-//	task                        API Activity: Create as it is queued, then Update
+//	task                        API Activity: Create when it is queued, later Update
 //	network, command            API Activity: Other
-//	verdict, network, command that is refused; refusal, anomaly, gap
+//	verdict that refuses a program; network or command that is refused;
+//	refusal, anomaly, gap
 //	                            Detection Finding: Create
 func classOf(e *audit.Entry, f *entryFacts) eventClass {
 	api := func(activity int, does string) eventClass {

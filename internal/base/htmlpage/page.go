@@ -166,7 +166,7 @@ func (bar ChartBar) totalLength() (sum float64) {
 	return sum
 }
 
-// appendNames appends to names the names of the bar's parts that it does not contain yet.
+// appendNames appends the names of the bar's parts to the list names, except those that the list already contains.
 func (bar ChartBar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
 		if nameIndex(names, p.Name) < 0 {

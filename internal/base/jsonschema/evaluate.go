@@ -68,8 +68,9 @@ func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// applyHere checks the same value against another schema. If the value is valid, applyHere records in the argument
-// seen which properties and items of the value that schema has evaluated.
+// applyHere checks the value v, which is already being checked against one schema, against another schema that a
+// keyword such as allOf applies to the same value. If the value is valid, applyHere records in the argument seen
+// which properties and items of the value that schema has evaluated.
 func (e *evaluator) applyHere(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if seen == nil {
 		return e.applyNode(n, v, nil)
@@ -110,8 +111,8 @@ func (e *evaluator) checkNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// checkBasic checks the type, const and enum of a value. After the first of these that fails, it checks the value no
-// further, because more violations would not help the user.
+// checkBasic checks a value against the keywords type, const and enum, in this order. After the first keyword that
+// the value violates, it does not check the others, because more violations would not help the user.
 func (e *evaluator) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.allowsValue(v):
@@ -213,7 +214,7 @@ func (e *evaluator) equalValues(a, b any) bool {
 }
 
 // evaluatedSet records which properties and items of a value have already been evaluated by schemas. The keywords
-// unevaluatedProperties and unevaluatedItems apply to all others.
+// unevaluatedProperties and unevaluatedItems apply to the remaining properties and items.
 type evaluatedSet struct {
 	allProperties bool
 	allItems      bool

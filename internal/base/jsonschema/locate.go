@@ -109,8 +109,8 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 	return nil
 }
 
-// listSubschemas returns the subschemas of obj in a fixed order, so that the choice between two anchors of the same name
-// is always the same.
+// listSubschemas returns the subschemas of the schema obj in a fixed order. If two of them define the same anchor,
+// the same one is therefore always chosen.
 func listSubschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {

@@ -39,8 +39,8 @@ func (e *evaluator) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames returns the names that are required but missing in an object, and whether there are any. While
-// violations are not being collected, it returns only the latter, because nobody needs the names.
+// missingNames reports whether an object lacks any of the property names that are required. Only if the check
+// collects violations does it also return all missing names, because otherwise nobody needs them.
 func (e *evaluator) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {

@@ -115,7 +115,8 @@ func firstChoice(of []any) any {
 	return nil
 }
 
-// propertyCount returns the number of keywords and properties of the schema s, which measures the work of merging it.
+// propertyCount returns the number of keywords of the schema s plus the number of properties that it defines. The sum
+// measures how much work it is to merge the schema with another one.
 func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)

@@ -86,7 +86,7 @@ func (g suiteGroup) run(t *testing.T, draft, name string) (ran int) {
 	return ran
 }
 
-// dated adds the $schema of the given draft to a schema that does not have one.
+// dated adds the keyword $schema with the given draft to a schema that lacks this keyword.
 func dated(schema []byte, draft string) []byte {
 	s, is := strings.CutPrefix(strings.TrimSpace(string(schema)), "{")
 	if !is || strings.Contains(s, `"$schema"`) {

@@ -2,9 +2,9 @@ package infer
 
 import "slices"
 
-// Minimum sizes for recognising a table: an object whose keys are values, such as the names of rows. A table is
-// recognised by one key that does not look like a field name, or by rows of similar type. It is stored without its
-// keys.
+// Minimum sizes for recognising a table, which is an object whose keys are values, such as the names of rows. An
+// object is taken for a table if one of its keys does not look like a field name, or if its values have similar
+// types. A table is stored without its keys.
 const (
 	fewRows   = 2  // that have exactly the same fields
 	someRows  = 4  // that share most of them
@@ -42,9 +42,9 @@ func (w *tableFolder) foldShape(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// moveKeys treats the object type s as a table, an object whose keys are values such as ids. It removes the fields of
-// s, whose names are such keys, and joins their types into one type for all rows of the table. If all is false, it
-// leaves fields that every observed object has. The joined type is then searched for tables itself.
+// moveKeys converts the inferred type s of an object to the type of a table, an object whose keys are values such as
+// ids. It removes the fields of s and joins their types into one type for all rows of the table. If all is false, it
+// leaves the fields that occurred in every document. Then it converts the tables within the rows.
 func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	var kept []shapeField
 	for _, f := range s.fields {
@@ -60,8 +60,8 @@ func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	s.fields = kept
 }
 
-// isTable reports whether an object is a table although its keys look like names of fields: its values then are rows
-// of similar type.
+// isTable reports whether an object is probably a table, although its keys look like names of fields. It is one if
+// its values, the rows of the table, have similar types, or if it has many plain values of the same type.
 func isTable(fields []shapeField) bool {
 	if len(fields) < fewRows {
 		return false
@@ -90,8 +90,8 @@ func isTable(fields []shapeField) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf returns the inferred type of the objects that a value consists of: the value itself is an object, or a list
-// of objects. It returns nil if the value can be anything else.
+// rowOf returns the inferred type of a table's rows, given the type s of one value in the table. A value is a row if
+// it is an object, and contains rows if it is a list of objects. Otherwise rowOf returns nil.
 func rowOf(s *AnswerShape) *AnswerShape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items

@@ -20,9 +20,9 @@ const (
 	mostItems   = 200       // until there are so many
 )
 
-// ObserveDocument returns the inferred type of one document, or nil if it is not JSON or is too large. private
-// reports whether a key must not be stored although it looks like a name. If it is nil, all keys that look like names
-// are stored.
+// ObserveDocument returns the inferred type of one document, or nil if it is not JSON or is too large. The function
+// private reports whether a key must not be stored although it looks like a name. If private is nil, all keys that
+// look like names are stored.
 func ObserveDocument(document []byte, private func(key string) bool) *AnswerShape {
 	if len(document) > maxDocument {
 		return nil
@@ -44,7 +44,7 @@ var specialPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(Special)
 })
 
-// valueCollector collects the values at one place in a document.
+// valueCollector collects the types of the values at one place in a document, such as the values of one field.
 type valueCollector struct {
 	kinds   kindSet
 	formats formatSet

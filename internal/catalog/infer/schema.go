@@ -138,7 +138,7 @@ func (s *AnswerShape) toStored() *storedShape {
 	return out
 }
 
-// UnmarshalJSON decodes a shape. Parts beyond the bounds are left out.
+// UnmarshalJSON decodes a shape. It drops types that are nested too deeply or exceed MaxNodes.
 func (s *AnswerShape) UnmarshalJSON(data []byte) error {
 	var kept storedShape
 	if err := json.Unmarshal(data, &kept); err != nil {

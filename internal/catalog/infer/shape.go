@@ -36,7 +36,8 @@ const (
 	allFormats = dateTime | date
 )
 
-// AnswerShape is an inferred type: it describes the values that were seen at one place in documents. It is immutable.
+// AnswerShape is an inferred type. It describes the values that were seen at one place in documents, such as those of
+// one field. It is immutable.
 type AnswerShape struct {
 	kinds   kindSet
 	formats formatSet    // those that all texts had, but for empty ones; all formats, if every text was empty
@@ -91,8 +92,9 @@ func joinFields(a, b *AnswerShape) []shapeField {
 	return out
 }
 
-// nextOf decides which of two lists, both sorted by name, has the next field. It returns -1 if that is the first
-// list, 1 if it is the second, and 0 if both begin with the same name. A list with fields comes before an empty list.
+// nextOf says which of two lists of fields, both sorted by name, has the field whose name comes first. It returns -1
+// for the list a, 1 for the list b, and 0 if both lists begin with the same name. If one list is empty, the other one
+// has the field.
 func nextOf(a, b []shapeField) int {
 	switch {
 	case len(b) == 0:
@@ -103,7 +105,8 @@ func nextOf(a, b []shapeField) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// orAbsent returns the field as an optional one if other, a type that lacks the field, covers any objects.
+// orAbsent returns the field as it is after joining with the type other, which does not have this field. If other
+// includes objects, the field becomes optional.
 func (f shapeField) orAbsent(other *AnswerShape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f
@@ -140,7 +143,8 @@ func boundNodes(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// keepChildren adds children to s as long as there is room, and drops the others.
+// keepChildren replaces the types of the fields and items of s by copies, and returns the copies. Each one reduces
+// left, the number of types that may still be kept. When left is 0, it drops the other fields and items.
 func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	own := func(child *AnswerShape) *AnswerShape {
 		switch {
@@ -165,7 +169,7 @@ func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	return kept
 }
 
-// countTypes counts the types in a shape, but only until there are more than most.
+// countTypes returns the number of types in a shape. It stops counting when the number exceeds the argument most.
 func (s *AnswerShape) countTypes(most int) int {
 	if s == nil || most < 0 {
 		return 0

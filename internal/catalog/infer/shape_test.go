@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// random returns a random document. The documents have names, ids and tables in common.
+// random returns a random document. Two such documents often have the same names, ids and tables.
 func random(r *rand.Rand, depth int) any {
 	names := []string{"id", "title", "state", "items", "user", "labels", "total", "next", "alice", "bob", "carol"}
 	switch n := r.IntN(12); {

@@ -13,11 +13,11 @@ import (
 	"retort/internal/core"
 )
 
-// FileScope selects where the servers of a file apply: for the user everywhere, or in one project.
+// FileScope says where the servers that a file lists can be used: by the user everywhere, or in one project.
 type FileScope string
 
-// The scopes of a file, which say where its servers apply. Local is the part of a user's own file that applies to one
-// project.
+// The scopes of a file, which say where its servers can be used. Local is the part of a user's own file that applies
+// to one project.
 const (
 	User    FileScope = "user"
 	Local   FileScope = "local"
@@ -45,17 +45,18 @@ func (c *Client) isTurnedOff(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// filePlace describes a place where a client stores servers: the paths of the possible files, and the key path to the
-// servers in a file. If several of the files exist, only the first one counts.
+// filePlace describes a place where a client stores its list of servers: the paths of the possible files, and the
+// keys that lead to the list in a file. If several of the files exist, only the first one counts.
 type filePlace struct {
 	scope FileScope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
 	at    []string // keys down to the object of servers; "{dir}" is the project's
-	// readOnly states that the files are read but never changed.
+	// readOnly states that the files at this place are read but never changed.
 	readOnly bool
 }
 
-// Environment holds the values that the paths of files depend on.
+// Environment holds what determines the paths of clients' files, such as the operating system and the user's home
+// directory.
 type Environment struct {
 	GOOS     string // as runtime.GOOS
 	Getenv   func(string) string
@@ -80,8 +81,8 @@ func FindClient(name string) (*Client, error) {
 	return nil, err.WithHint("the known clients are %s", strings.Join(known, ", "))
 }
 
-// rootFolder returns the directory that a placeholder stands for. The patterns for the paths of clients' files begin
-// with such a placeholder: {project}/.mcp.json, for example, begins with the name "project".
+// rootFolder returns the directory with which the path of a client's file begins. The argument name says which: for
+// example, "project" in the path {project}/.mcp.json stands for the directory of the project.
 func (e Environment) rootFolder(name string) string {
 	or := func(variable string, fallback ...string) string {
 		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
@@ -123,8 +124,9 @@ func (e Environment) rootFolder(name string) string {
 	return e.UserHome
 }
 
-// existingPaths returns the existing files at the place p, at which a client stores servers. A path pattern with *
-// may match several files; of the files that other patterns name, only the first existing one counts.
+// existingPaths returns the paths of a client's files that exist. The argument p lists patterns for these paths. A
+// pattern with * may match several files, all of which count. Of the files that the other patterns name, only the
+// first existing one counts.
 func (e Environment) existingPaths(p filePlace) []string {
 	var found []string
 	for _, pattern := range p.files {
@@ -142,8 +144,8 @@ func (e Environment) existingPaths(p filePlace) []string {
 	return found
 }
 
-// firstPath returns the first existing file at the place p, at which a client stores servers. If no file exists, it
-// returns the path of the file to create.
+// firstPath returns the path of the file in which a client stores servers, at the place p: the first file that exists
+// there or, if none exists, the file to create.
 func (e Environment) firstPath(p filePlace) string {
 	if found := e.existingPaths(p); len(found) > 0 {
 		return found[0]
@@ -152,8 +154,8 @@ func (e Environment) firstPath(p filePlace) string {
 	return filepath.Join(e.rootFolder(name), filepath.FromSlash(rest))
 }
 
-// otherProjects returns the key paths to the servers in a user's file that belong to other projects than the current
-// one, sorted by project.
+// otherProjects returns where a user's file lists servers for other projects than the current one: for each of these
+// projects, the keys that lead to its servers. They are sorted by project.
 func (e Environment) otherProjects(c *Client, p filePlace, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
 	whole, err := c.format.decodeAll(src)
@@ -180,9 +182,9 @@ func pathExists(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// serversKeyPath returns the key path to the servers in a file at the place p. A user's file may have servers for
-// each project folder. Then the path is that of the servers for Dir or, if Dir has no servers, for the nearest folder
-// above Dir that has servers. It is nil if there is no such folder.
+// serversKeyPath returns the key path to the servers in a file: the keys that lead to the object that contains them.
+// If the file lists servers for each project folder, the path leads to the servers for Dir or, if there are none, for
+// the nearest folder above Dir that has servers. If there is no such folder, the path is nil.
 func (e Environment) serversKeyPath(c *Client, p filePlace, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

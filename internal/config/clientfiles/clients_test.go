@@ -121,7 +121,8 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// fixtures returns the paths of example files of all clients, as client/file.
+// fixtures returns the paths of the example files of all clients. Each path ends with the client's name and the
+// file's name.
 func fixtures(t testing.TB) []string {
 	files, err := filepath.Glob("testdata/files/*/*")
 	if err != nil || len(files) < 20 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// diffText returns the changes of a file as a diff with three lines of context. The diff has only one hunk, because
-// an edit changes one place in the file, or two places that are rarely far apart.
+// diffText returns the difference between two versions of a file as a diff with three lines of context. The diff has
+// only one hunk, because an edit changes one place in the file, or two places that are rarely far apart.
 func diffText(name string, before, after []byte) string {
 	a, b := splitLines(before), splitLines(after)
 	from := 0
@@ -44,7 +44,7 @@ func splitLines(src []byte) []string {
 	return list
 }
 
-// maskValues replaces each occurrence of one of values by ***, in a text that users may show to others. It skips
+// maskValues replaces secret values in a text by ***, because users may show the text to others. It does not replace
 // values shorter than four bytes.
 func maskValues(src []byte, values []string) []byte {
 	for _, v := range values {

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// fieldMeaning selects how a field of a client's entry is translated.
+// fieldMeaning says what a field of a client's entry means, and so how the field is translated for Retort.
 type fieldMeaning uint8
 
 const (
@@ -115,7 +115,7 @@ func (e serverEntry) transportName() string {
 	return "http or sse"
 }
 
-// entryReader holds the state while one client's entry is translated.
+// entryReader holds the state of the translation of one client's entry.
 type entryReader struct {
 	client *Client
 	t      *placeholderTranslator
@@ -197,7 +197,8 @@ func (r *entryReader) readField(key string, m fieldMeaning, v any) {
 	}
 }
 
-// keepUnknown keeps a field that has no effect in Retort. It drops a field that would have a different effect there.
+// keepUnknown copies a field of unknown meaning to the entry for Retort's server file, where it has no effect. It
+// drops the field if Retort would give it another meaning.
 func (r *entryReader) keepUnknown(key string, v any) {
 	if slices.Contains(meansElse, key) {
 		r.t.addNote("%s was left out: it has another meaning here", key)
@@ -210,8 +211,8 @@ func (r *entryReader) keepUnknown(key string, v any) {
 	r.unused = append(r.unused, key)
 }
 
-// meansElse lists the fields that have a meaning in Retort's own entries. If a client gives such a field another
-// meaning, the field must not be copied from the client's entry.
+// meansElse lists the fields that mean something in Retort's own entries. If a client gives a field of this name
+// another meaning, the field must not be copied to Retort's server file.
 var meansElse = []string{
 	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
@@ -241,7 +242,7 @@ func (r *entryReader) readTexts(key string, v any) []string {
 	return texts
 }
 
-// readMap adds the members of an object of strings to a map.
+// readMap adds the members of v, an object whose values are strings, to the map in the argument to.
 func (r *entryReader) readMap(to *map[string]string, key string, v any, translate func(string) string) {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -336,8 +337,8 @@ func (r *entryReader) readDisabled(key string, m fieldMeaning, v any) {
 
 var allPunctuation = regexp.MustCompile(`[-_]`)
 
-// normalizeKind converts the entry's transport to the name that Retort uses, and checks that the fields are
-// consistent. It drops a transport that the other fields imply.
+// normalizeKind converts the kind of the entry, which is its transport, to the name that Retort uses for it. It drops
+// a transport that follows from the other fields, and refuses an entry whose fields contradict each other.
 func (r *entryReader) normalizeKind() {
 	switch kind := allPunctuation.ReplaceAllString(strings.ToLower(r.e.kind), ""); kind {
 	case "", "remote":
@@ -383,8 +384,8 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// startsRetort reports whether an entry starts Retort, or is the entry that install has written. That entry is
-// recognised even if its arguments were changed after the install.
+// startsRetort reports whether an entry starts Retort. The entry that install has written is recognised even if its
+// arguments were changed after the install.
 func (e serverEntry) startsRetort(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))

@@ -11,12 +11,12 @@ import (
 
 // fileFormat reads and edits files of one syntax. Its methods do not access the disk.
 type fileFormat interface {
-	// readMembers returns the servers in a file, in their order. at is the path of keys that leads to the object that
-	// contains them. A file without that object has no servers.
+	// readMembers returns the servers that a file lists, in their order. The argument at holds the keys that lead to
+	// the object with the servers. A file without that object has no servers.
 	readMembers(src []byte, at []string) ([]objectMember, error)
-	// editMembers edits the object to which the key path at leads: it removes the members that out names, and inserts
-	// the members that the argument in holds. They are inserted in the place of the first removed member, or else
-	// after the last member. All other bytes stay unchanged.
+	// editMembers edits one object in a file, namely the object to which the keys in the argument at lead. It removes
+	// the members whose names the argument out lists, and inserts the members in the argument in: in the place of the
+	// first removed member, or after the last member if none is removed. All other bytes of the file stay unchanged.
 	editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error)
 	// decodeAll returns the content of the whole file as decoded values.
 	decodeAll(src []byte) (map[string]any, error)
@@ -42,13 +42,13 @@ type memberChange struct {
 }
 
 // editOnce edits one object of servers in a file, as editMembers does, and returns the new content of the file. It
-// decodes the result, and returns an error unless exactly the named members were removed and inserted.
+// then decodes the new content, and returns an error unless exactly the named members were removed and inserted.
 func editOnce(f fileFormat, src []byte, at, out []string, in []objectMember) ([]byte, error) {
 	return applyChanges(f, src, []memberChange{{at, out, in}})
 }
 
-// applyChanges edits several objects of servers in a file and returns the new content of the file. It checks the
-// result like editOnce.
+// applyChanges edits several objects of servers in a file and returns the new content of the file. It checks the new
+// content as editOnce does.
 func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, err error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c memberChange) bool { return len(c.out) == 0 && len(c.in) == 0 })
 	if len(changes) == 0 {
@@ -80,8 +80,8 @@ func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, e
 	return result, nil
 }
 
-// replaceMembers applies a change to whole, the decoded content of a file, and returns the result. It does not change
-// whole itself.
+// replaceMembers returns the decoded content of a file after a change of one object in it: members are removed and
+// inserted. It does not modify its argument whole, the content before the change.
 func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error) {
 	whole, object := clonePath(whole, c.at)
 	for _, name := range c.out {
@@ -99,8 +99,9 @@ func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error
 	return whole, nil
 }
 
-// clonePath copies whole, the decoded content of a file. It returns the copy, and the object in the copy to which the
-// key path at leads, which the caller may change. Missing objects on the path are created.
+// clonePath copies whole, the decoded content of a file, so that the caller may modify one object in the copy. The
+// keys in the argument at lead to this object. clonePath returns the copy and the object. Missing objects on the way
+// are created.
 func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
@@ -118,8 +119,8 @@ func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	return all, object
 }
 
-// pruneEmpty returns whole, the decoded content of a file. It leaves out the object to which the key path at leads if
-// that object is empty. It serves to compare files in which an empty object means the same as a missing one.
+// pruneEmpty returns the decoded content of a file without the object to which the keys in the argument at lead, if
+// that object is empty. Two files can then be compared in which an empty object means the same as a missing one.
 func pruneEmpty(whole map[string]any, at []string) map[string]any {
 	last := at[len(at)-1]
 	parent, err := objectAt(whole, at[:len(at)-1])
@@ -134,8 +135,8 @@ func pruneEmpty(whole map[string]any, at []string) map[string]any {
 	return whole
 }
 
-// sameJSON reports whether two decoded values are equal. Numbers decoded from different formats are equal if their
-// JSON is.
+// sameJSON reports whether two decoded values are equal. Numbers that come from files of different formats are equal
+// if they are written in the same way in JSON.
 func sameJSON(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -170,8 +171,8 @@ func objectAt(whole map[string]any, at []string) (map[string]any, error) {
 	return whole, nil
 }
 
-// tooDeep returns an error if src has so many nested brackets that a recursive parser could fail. Brackets in double
-// quotes do not count; every quoted text is taken to end with its line at the latest.
+// tooDeep returns an error if the brackets in src are nested so deeply that a recursive parser could fail. Brackets
+// in double quotes do not count. A quoted text is assumed to end with its line at the latest.
 func tooDeep(src []byte) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(src); i++ {
@@ -233,7 +234,7 @@ func marshalSorted(o map[string]any) (json.RawMessage, error) {
 	return append(b, '}'), nil
 }
 
-// lineStart returns the offset of the beginning of the line with the byte at offset.
+// lineStart returns the offset at which the line begins that contains the byte at the given offset.
 func lineStart(src []byte, offset int) int {
 	return bytes.LastIndexByte(src[:offset], '\n') + 1
 }
@@ -249,8 +250,8 @@ func lineEnd(src []byte, offset int) int {
 // byteSpan marks a part of a file: src[from:to].
 type byteSpan struct{ from, to int }
 
-// cutSpans returns src without the given spans and with text inserted. at is the offset in src of the place to
-// insert, which must not be inside a span.
+// cutSpans returns src without the given spans and with text inserted. The argument at is the offset in src at which
+// text is inserted. It must not be inside a span.
 func cutSpans(src []byte, spans []byteSpan, at int, text string) []byte {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b byteSpan) int { return a.from - b.from })

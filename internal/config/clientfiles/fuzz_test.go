@@ -64,8 +64,8 @@ func FuzzYAMLFile(f *testing.F) {
 	fuzzFormat(f, yamlFile{}, []string{"extensions"}, "testdata/files/goose/*")
 }
 
-// FuzzPlaceholders checks that a text keeps its meaning in Retort's server file if the client has no placeholders.
-// For a client with placeholders, only these may be replaced.
+// FuzzPlaceholders checks that a text keeps its meaning in Retort's server file if it comes from a client that knows
+// no placeholders. If it comes from a client that knows placeholders, only these may be replaced.
 func FuzzPlaceholders(f *testing.F) {
 	for _, s := range []string{"", "$", "${", "$${X}", "$$${X}", "${X}", "${X:-d}", "$X", "{env:X}", "${env:X}", "$${env:X}", "${input:x}", "a${b}c$"} {
 		f.Add(s)
@@ -87,8 +87,7 @@ func FuzzPlaceholders(f *testing.F) {
 	})
 }
 
-// expanded returns the value that Retort gets when it reads a text from its server file and replaces the
-// placeholders.
+// expanded returns what Retort makes of a text in its server file: the text with its placeholders replaced.
 func expanded(t *testing.T, text string) (string, error) {
 	entry, err := marshalCompact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
 	if err != nil {

@@ -69,8 +69,8 @@ type ImportOptions struct {
 	DryRun  bool
 }
 
-// ImportServers reads the servers of clients and adds them to Retort's server file. Entries already there stay. A client's
-// file that cannot be read is listed in Broken, and the others are imported.
+// ImportServers reads the servers of clients and adds them to Retort's server file. Servers that this file already
+// has stay. A client's file that cannot be read is listed in Broken, and the servers in the other files are imported.
 func ImportServers(e Environment, o ImportOptions) (*ImportResult, error) {
 	all := AllClients()
 	if o.From != "" {
@@ -111,8 +111,8 @@ func ImportServers(e Environment, o ImportOptions) (*ImportResult, error) {
 	return result, e.mergeServers(result, scopeOf(o.Project), false)
 }
 
-// serversElsewhere returns the servers that a user's file has for other projects. They are only listed; to import them, run
-// the import in those projects.
+// serversElsewhere returns the servers in a user's file that belong to other projects than the current one. The
+// import only lists them. To add them, the user must run the import in those projects.
 func (e Environment) serversElsewhere(c *Client, p filePlace, path string) (all []FoundServer) {
 	if !slices.Contains(p.at, "{dir}") {
 		return nil
@@ -159,7 +159,7 @@ func lockJournals(data home.Dir, dry bool) (func(), error) {
 	return unlock, nil
 }
 
-// readServers returns the servers that a client has in one file of the place p.
+// readServers returns the servers that a client lists in the file at path, which is one of the files of the place p.
 func (e Environment) readServers(c *Client, p filePlace, path string) ([]FoundServer, error) {
 	f, err := e.openFile(path, p.scope)
 	if err != nil || !f.exists {
@@ -172,7 +172,8 @@ func (e Environment) readServers(c *Client, p filePlace, path string) ([]FoundSe
 	return list, err
 }
 
-// readServers returns the servers of a file at the key path at.
+// readServers returns the servers that a client's file lists. The keys in the argument at lead to the object that
+// contains them.
 func (c *Client) readServers(e Environment, f clientFile, at []string) ([]FoundServer, error) {
 	whole, err := c.format.decodeAll(f.src)
 	if err != nil {
@@ -220,9 +221,9 @@ func (c *Client) readInputs(whole map[string]any) []promptInput {
 	return list
 }
 
-// mergeServers adds the found servers to Retort's server file, and records in the State of each what was done. It
-// skips servers whose State is Left. A server whose name is taken is skipped, or added under another name if keepAll
-// is set.
+// mergeServers adds the found servers to Retort's server file, except those whose State is already Left. If the name
+// of a server is taken, the server is skipped or, if keepAll is set, added under another name. mergeServers records
+// in the State of each server what was done with it.
 func (e Environment) mergeServers(result *ImportResult, scope FileScope, keepAll bool) error {
 	f, err := e.openFile(result.File, scope)
 	if err != nil {
@@ -285,7 +286,8 @@ type serverMerge struct {
 	keepAll bool
 }
 
-// placeServer chooses the name under which a server is added to Retort's server file.
+// placeServer finds a place for a server in Retort's server file: it chooses the name under which the server is
+// added, or records that the file already has the same server or another one of this name.
 func (m *serverMerge) placeServer(s *FoundServer) error {
 	value, err := s.entry.toJSON()
 	if err != nil {

@@ -137,7 +137,8 @@ func (e Environment) beginInstall(o InstallOptions) (*installation, error) {
 	return in, nil
 }
 
-// addWarnings adds a warning for each reason why the client may use servers without Retort, or may not start Retort.
+// addWarnings adds warnings to the result: the client may use servers without Retort, because another of its files
+// has servers, or it may not start Retort, because a list of the client does not allow it.
 func (in *installation) addWarnings() {
 	for _, p := range in.client.places {
 		for _, path := range in.existingPaths(p) {
@@ -170,7 +171,8 @@ func (c *Client) isOurs(m objectMember) bool {
 	return m.Name == ourName && wrong == "" && e.startsRetort(m.Name)
 }
 
-// serversToMove returns the servers to move into Retort's server file. It adds those that stay to the result.
+// serversToMove returns the servers to move from the client's file into Retort's server file. It records the servers
+// that stay in the client's file in the result of the install.
 func (in *installation) serversToMove() ([]FoundServer, error) {
 	if other, err := in.openFile(in.Out, in.scope); err != nil {
 		return nil, err
@@ -248,9 +250,9 @@ func (in *installation) planChanges(moved []FoundServer) (installStep, []byte, e
 	return s, src, nil
 }
 
-// planRetortEntry plans how value becomes Retort's entry in the client's file. It returns the names of the members to
-// remove: those in the argument out, and those of outdated entries of Retort. It also returns the entry to insert,
-// unless the file already has it.
+// planRetortEntry plans how the client's file gets value as its entry for Retort. It returns the names of the members
+// to remove, which are those in the argument out and those of outdated entries for Retort. It also returns the entry
+// to insert, unless the file already has exactly this entry.
 func (in *installation) planRetortEntry(src []byte, at, out []string, value json.RawMessage) ([]string, []objectMember, error) {
 	members, err := in.client.format.readMembers(src, at)
 	if err != nil {
@@ -353,8 +355,8 @@ func (in *installation) retortEntries(src []byte) (list []string, err error) {
 	return list, nil
 }
 
-// isInstalled reports whether an entry is the one that a step of the journal has written. It still counts as that
-// entry if its arguments were changed afterwards.
+// isInstalled reports whether an entry is the one that install has written in the given step of the journal. An entry
+// whose arguments were changed after that step still counts.
 func (in *installation) isInstalled(m objectMember, s installStep) bool {
 	if in.client.isOurs(m) {
 		return true
@@ -377,8 +379,8 @@ func (in *installation) removedServers(j *installJournal) []FoundServer {
 	return list
 }
 
-// originalMode returns the file mode that the client's file had before install first wrote it. If the file did not
-// exist at that time, it returns the argument now, which is the present mode.
+// originalMode returns the file mode that the client's file had originally, before install first wrote it. If the
+// file did not exist then, it returns its argument now, the present mode of the file.
 func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode
@@ -386,7 +388,8 @@ func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 	return now
 }
 
-// undoSteps reverts the steps of a journal, beginning with the last.
+// undoSteps undoes the steps of a journal, which are the changes that install made to the client's file. It begins
+// with the last step.
 func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, err error) {
 	src, exists = in.file.src, in.file.exists
 	in.result.Restored = "exact"
@@ -425,8 +428,8 @@ func (s installStep) removedNames() []string {
 	return list
 }
 
-// mergeBack reverts a step of the journal in a client's file that was also changed by others after that step. It
-// keeps these later changes.
+// mergeBack undoes a step of the journal, which is one change by install, in a client's file that others have changed
+// after that step. The later changes by others are kept.
 func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	in.result.Restored = "merged"
 	format := in.client.format
@@ -464,8 +467,8 @@ func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	return src, nil
 }
 
-// noteKept adds to the result a server that was added to the client's file after the install and therefore stays
-// there.
+// noteKept records in the result that a server stays in the client's file, because it was added to the file after the
+// install.
 func (in *installation) noteKept(name string, again bool) {
 	reason := "it was added after the install"
 	if again {

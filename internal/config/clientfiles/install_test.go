@@ -65,8 +65,9 @@ func TestFlowStyle(t *testing.T) {
 	}
 }
 
-// TestConflicts checks the import of servers with the same name: equal entries are added once, and a different one
-// gets another name or gives way to an entry that Retort's file already had.
+// TestConflicts checks the import of several servers with the same name. Equal servers must be added only once. A
+// different server gets another name, unless Retort's file already had a server of this name before; then it is not
+// added.
 func TestConflicts(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.out, []byte("{\n  // mine\n  \"mcpServers\": {\"b\": {\"command\": \"my-own\"}},\n}\n"))
@@ -168,8 +169,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledUninstall checks that after an uninstall was killed once it had restored the file, a second one only
-// removes the journal and the backups.
+// TestKilledUninstall checks the uninstall that follows one that was killed after it had restored the file. It must
+// only remove the journal and the backups.
 func TestKilledUninstall(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -247,7 +248,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestOursFirst checks that install does not change the client's file if it cannot write Retort's file.
+// TestOursFirst checks that install writes Retort's own file first: if that fails, the client's file is not changed.
 func TestOursFirst(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -338,7 +339,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestTurnedOff checks that a server that another part of the client's file disables is imported as disabled.
+// TestTurnedOff checks that a server that the client's file turns off, in another part than the server's entry, is
+// imported as disabled.
 func TestTurnedOff(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("gemini"), []byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}, "mcp": {"excluded": ["b"]}}`))
@@ -348,7 +350,7 @@ func TestTurnedOff(t *testing.T) {
 	}
 }
 
-// careless is a fileFormat with a fault for tests: its edits lose all other content of the file.
+// careless is a faulty fileFormat for tests: an edit with it loses all other content of the file.
 type careless struct{ jsonFile }
 
 func (careless) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {
@@ -424,7 +426,8 @@ func TestNameIsThereAgain(t *testing.T) {
 	}
 }
 
-// TestOurselvesAreNotImported checks that Retort's own entry is not imported, because Retort would then start itself.
+// TestOurselvesAreNotImported checks that an import ignores Retort's own entry in a client's file. Otherwise Retort
+// would start itself.
 func TestOurselvesAreNotImported(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("cursor"), []byte(cursorFile))

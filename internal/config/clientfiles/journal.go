@@ -25,7 +25,7 @@ type installJournal struct {
 	path string // of the journal, without .json
 }
 
-// installStep describes one write of a client's file.
+// installStep describes one change that install made to a client's file.
 type installStep struct {
 	Time    time.Time        `json:"time"`
 	Existed bool             `json:"existed"`
@@ -38,7 +38,8 @@ type installStep struct {
 	Removed []removedMembers `json:"removed"`
 }
 
-// removedMembers lists the members that were removed from one object of servers.
+// removedMembers lists the servers that install removed from one object in a client's file, and the keys that lead to
+// this object.
 type removedMembers struct {
 	At      []string       `json:"at"`
 	Members []objectMember `json:"members"`
@@ -83,7 +84,8 @@ func (j *installJournal) beginStep(s installStep, before []byte) error {
 	return nil
 }
 
-// readBackup returns the content of the file before a step.
+// readBackup returns the content that the client's file had before a step, from the backup that was written then. It
+// returns an error if the backup was changed since.
 func (j *installJournal) readBackup(s installStep) ([]byte, error) {
 	text, err := readBounded(filepath.Join(filepath.Dir(j.path), filepath.Base(s.Backup)))
 	if err == nil && hashHex(text) != s.Before {
@@ -95,8 +97,8 @@ func (j *installJournal) readBackup(s installStep) ([]byte, error) {
 	return text, nil
 }
 
-// dropStaleSteps drops the steps that were not completed, or were reverted by hand, according to the content of the
-// file.
+// dropStaleSteps drops the steps of the journal that are not in effect in the file f: those that were never
+// completed, and those that somebody has reverted by hand.
 func (j *installJournal) dropStaleSteps(f clientFile, installed bool) {
 	for i, s := range j.Steps {
 		if now := hashHex(f.src); now == s.Before && now != s.After {

@@ -18,7 +18,8 @@ type jsonFile struct {
 	read *lastRead
 }
 
-// lastRead caches the texts that one operation, such as an install, has parsed or decoded.
+// lastRead caches the texts of files that one operation, such as an install, has read, together with the result of
+// parsing or decoding them.
 type lastRead struct {
 	text []byte // of tree
 	tree hujson.Value
@@ -75,7 +76,7 @@ func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
-// treeOf returns the cached tree of a text.
+// treeOf returns the syntax tree of a text from the cache. It returns false if the cache has no tree of that text.
 func (r *lastRead) treeOf(src []byte) (hujson.Value, bool) {
 	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
 		return hujson.Value{}, false
@@ -113,7 +114,8 @@ func (f jsonFile) decodeAll(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// plainJSON converts a tree to decoded values, with numbers as written. The last of repeated keys counts.
+// plainJSON converts a syntax tree to plain decoded values. Numbers stay as they are written. If a key is repeated in
+// an object, the last one counts.
 func plainJSON(v hujson.Value) any {
 	switch value := v.Value.(type) {
 	case *hujson.Object:
@@ -142,8 +144,8 @@ func plainJSON(v hujson.Value) any {
 	return nil
 }
 
-// findObject returns the object at the key path at, or nil. The last of repeated keys counts, as in
-// JSON.parse.
+// findObject returns the object to which the keys in the argument at lead, or nil. If a key is repeated in an object,
+// the last one counts, as in JSON.parse.
 func (jsonFile) findObject(root *hujson.Object, at []string) (*hujson.Object, error) {
 	for i, key := range at {
 		n := indexOfKey(root, key)
@@ -278,7 +280,8 @@ func indentationOf(extra hujson.Extra) (string, bool) {
 	return "", false
 }
 
-// enterObject returns the object that is the value of the member key of o. It creates this member if it is missing.
+// enterObject returns the object that o contains under the given key. If o has no member with this key, enterObject
+// adds one.
 func (l *jsonLayout) enterObject(o *hujson.Object, key string) *hujson.Object {
 	inner := l.indent + l.unit
 	if len(o.Members) > 0 {
@@ -321,8 +324,8 @@ func (l *jsonLayout) detectLayout(o *hujson.Object) {
 	l.oneLine = !ok
 }
 
-// removeMembers removes members and returns the index of the first of them, or the number of members if there were none.
-// Comments stay.
+// removeMembers removes members from the object o, except for their comments. It returns the index of the first
+// removed member, or the number of members if none was removed.
 func (l *jsonLayout) removeMembers(o *hujson.Object, out []string) int {
 	place := -1
 	var kept []hujson.ObjectMember
@@ -354,8 +357,8 @@ func (l *jsonLayout) removeMembers(o *hujson.Object, out []string) int {
 	return place
 }
 
-// joinExtras concatenates two pieces of white space and comments. It adds a line break between them if the first
-// piece ends in a line comment, which would otherwise continue in the second piece.
+// joinExtras joins two pieces of text that consist of white space and comments. If the first piece ends in a line
+// comment, joinExtras adds a line break, because the comment would otherwise continue in the second piece.
 func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	between := ""
 	if endsInLineComment(first) && !bytes.HasPrefix(bytes.TrimLeft(then, " \t\r"), []byte("\n")) {
@@ -364,7 +367,8 @@ func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	return slices.Concat(first, hujson.Extra(between), then)
 }
 
-// endWithoutComma makes member number i the last member of the object o, without a trailing comma. Its comments stay.
+// endWithoutComma removes the trailing comma after member number i, which is the last member of the object o. The
+// member's comments stay.
 func (l *jsonLayout) endWithoutComma(o *hujson.Object, i int) {
 	last := &o.Members[i].Value
 	if hasComment(last.AfterExtra) {
@@ -415,7 +419,8 @@ func (l *jsonLayout) insertMember(o *hujson.Object, at int, m objectMember) erro
 	return nil
 }
 
-// putMember inserts a member at index at. It keeps or omits the trailing comma as the file does.
+// putMember inserts a member into the object o at the index at. If the new member is the last one, it gets a trailing
+// comma only if the file has trailing commas.
 func (l *jsonLayout) putMember(o *hujson.Object, at int, m hujson.ObjectMember, outer string) {
 	n := len(o.Members)
 	if at == n && (l.comma || n > 0 && o.Members[n-1].Value.AfterExtra != nil) {
@@ -434,14 +439,15 @@ func (l *jsonLayout) putMember(o *hujson.Object, at int, m hujson.ObjectMember, 
 	o.Members = slices.Insert(o.Members, at, m)
 }
 
-// splitEnd splits the text before a closing bracket into comments and the white space after them.
+// splitEnd splits the text before a closing bracket into two parts: the comments, and the white space after the last
+// comment.
 func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	text := strings.TrimRight(string(extra), " \t\r\n")
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// memberText returns the text with which a member's value is written to this file: the text that it had in the file
-// before, if any, or else a new text in the layout of the file.
+// memberText returns the text that is written to the file for a member's value. A member that was removed from the
+// file before gets the text that it had then. Any other member gets a new text in the layout of the file.
 func (l *jsonLayout) memberText(m objectMember) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil

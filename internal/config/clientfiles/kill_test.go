@@ -13,9 +13,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// victim is the environment variable that makes this test binary a child process that tests can
-// kill. Its value is "install" or "uninstall" and, after a space, the folder to work in. The child
-// prints 1 when it is done.
+// victim is the name of an environment variable. If it is set, this test binary acts as a child process that a test
+// kills. The value is "install" or "uninstall" and, after a space, the folder to work in. The child prints 1 when it
+// is done.
 const victim = "RETORT_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -36,15 +36,16 @@ func TestMain(m *testing.M) {
 	fmt.Println(1)
 }
 
-// killed runs install or uninstall in a child process and kills it after a number of changes in the folders that it
-// writes. It reports whether the child was done before that.
+// killed runs install or uninstall in a child process. It kills the child when the given number of changes have been
+// made in the folders that the child writes. It reports whether the child was done before that.
 func killed(t *testing.T, dir, what string, changes int) bool {
 	t.Helper()
 	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
 	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
 }
 
-// whole runs install or uninstall in a child process and lets it finish, unlike killed.
+// whole runs install or uninstall in a child process and, unlike the function killed, lets it finish the whole
+// operation.
 func whole(t *testing.T, dir, what string) {
 	t.Helper()
 	if !killed(t, dir, what, math.MaxInt) {

@@ -60,8 +60,8 @@ func TestParsedOnce(t *testing.T) {
 	}
 }
 
-// TestOtherProjects checks that servers that a user's file has for other projects are listed, and can be imported
-// only in those projects.
+// TestOtherProjects checks what an import does with servers that a user's file lists for other projects: it reports
+// them, but they can be imported only in those projects.
 func TestOtherProjects(t *testing.T) {
 	m := newMachine(t, "linux")
 	other := filepath.Join(filepath.Dir(m.Dir), "other")

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// placeholderDialect selects the placeholders that a client replaces. Everything else is plain text.
+// placeholderDialect says which forms of placeholders a client replaces in its strings. All other text stays as it
+// is.
 type placeholderDialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
@@ -92,7 +93,7 @@ func (t *placeholderTranslator) translatePlaceholder(s string) (value string, n 
 	return "", 0
 }
 
-// cutBracketed returns the text between prefix at the beginning of s and the next }.
+// cutBracketed returns the text between a prefix such as "${", with which s must begin, and the next }.
 func cutBracketed(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
@@ -102,8 +103,8 @@ func cutBracketed(s, prefix string) (string, bool) {
 	return inside, found
 }
 
-// translateInner translates the placeholder ${s} of a client. It returns "" if the client would not replace this
-// placeholder.
+// translateInner translates a client's placeholder ${...}. The argument s is the text inside the braces. It returns
+// "" if the client would not replace this placeholder.
 func (t *placeholderTranslator) translateInner(s string) string {
 	if t.braces {
 		name, fallback, has := strings.Cut(s, ":-")
@@ -140,15 +141,15 @@ func (t *placeholderTranslator) translateInner(s string) string {
 	return ""
 }
 
-// keepUnknown returns unchanged a placeholder that only the client can replace. Starting the server then fails with
-// an error that names the placeholder.
+// keepUnknown returns the placeholder ${s} unchanged, because only the client can replace it. Starting the server in
+// Retort then fails with an error that names the placeholder.
 func (t *placeholderTranslator) keepUnknown(s string) string {
 	t.addNote("${%s} has a meaning only for the client: replace it, otherwise this server cannot start", s)
 	return "${" + s + "}"
 }
 
-// inputReference returns a placeholder for an environment variable. With it, Retort takes from the environment what
-// VS Code would ask the user for.
+// inputReference translates a placeholder for an input, for which VS Code asks the user. It returns a placeholder for
+// an environment variable, from which Retort takes the value instead.
 func (t *placeholderTranslator) inputReference(id string) string {
 	name := inputVariable(id)
 	asked := promptInput{ID: id}

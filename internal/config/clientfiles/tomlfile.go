@@ -88,16 +88,16 @@ func (tomlFile) inlineMembers(o map[string]any) ([]objectMember, error) {
 	return list, nil
 }
 
-// tomlPart describes a header or a key with its value. It spans whole lines and the empty lines after them, but no
-// comments on lines of their own.
+// tomlPart describes a part of a TOML file: a table header, or a key with its value. The part consists of whole
+// lines, with the empty lines after them, but without comments on lines of their own.
 type tomlPart struct {
 	byteSpan
 	path   []string // from the root
 	header bool
 }
 
-// memberBelow returns the name of the server to which this part of a TOML file belongs. The key path at leads to the
-// table of servers. ok is false if the part belongs to no server.
+// memberBelow returns the name of the server to which this part of a TOML file belongs, if the part is below the
+// table of servers. The keys in the argument at lead to that table. ok is false if the part belongs to no server.
 func (p tomlPart) memberBelow(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false
@@ -156,7 +156,7 @@ func (tomlFile) keyPath(e *unstable.Node) (path []string, first int) {
 	return path, first
 }
 
-// emptyLines skips empty lines: it returns the offset of the first line, at or after the offset at, that is not
+// emptyLines skips the empty lines that begin at the offset at. It returns the offset of the next line that is not
 // empty.
 func emptyLines(src []byte, at int) int {
 	for at < len(src) {
@@ -235,7 +235,7 @@ func (f tomlFile) renderTables(at []string, in []objectMember, nl string) (strin
 	return strings.Join(all, nl), nil
 }
 
-// renderTable returns an object as a table with its own header.
+// renderTable returns an object as the text of a TOML table with its own header.
 func (f tomlFile) renderTable(path []string, value json.RawMessage, nl string) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()

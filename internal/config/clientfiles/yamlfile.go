@@ -123,13 +123,14 @@ func withUnixNewlines(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
 
-// yamlMember describes a member and the lines that it occupies.
+// yamlMember describes a member of the mapping of servers: its name and the lines of the file that it occupies.
 type yamlMember struct {
 	name string
 	byteSpan
 }
 
-// yamlPlace describes the mapping of servers. members is nil if the file has no such mapping.
+// yamlPlace describes the place of the mapping of servers in a YAML file. members is nil if the file has no such
+// mapping.
 type yamlPlace struct {
 	key     byteSpan // the line of its key; from == to without one
 	end     int      // behind what belongs to it
@@ -138,7 +139,7 @@ type yamlPlace struct {
 	flow    bool // it is written in brackets, and has members
 }
 
-// locateServers finds the mapping of servers.
+// locateServers finds the mapping of servers in a YAML file.
 func (f yamlFile) locateServers(src []byte, key string) (yamlPlace, error) {
 	root, err := f.parseRoot(src)
 	if err != nil {
@@ -186,7 +187,7 @@ func keyText(v *ast.MappingValueNode) string {
 	return v.Key.GetToken().Value
 }
 
-// lineOffsets returns the offsets at which lines begin.
+// lineOffsets returns the offset at which each line of a text begins.
 func lineOffsets(src []byte) []int {
 	offsets := []int{len(src) - len(bytes.TrimPrefix(src, []byte(byteOrderMark)))}
 	for i, c := range src {
@@ -197,9 +198,9 @@ func lineOffsets(src []byte) []int {
 	return offsets
 }
 
-// backTo returns the offset at which the text of a member really ends. It begins at end and goes back over empty
-// lines and comments, which do not belong to the member unless they are indented deeper than column, the column of
-// the member.
+// backTo returns the offset at which a member of a YAML file really ends. It goes back from the offset end over empty
+// lines and comments. A comment belongs to the member, and so stops this, if it is indented deeper than column, the
+// column in which the member begins.
 func backTo(src []byte, from, end, column int) int {
 	for end > from {
 		start := lineStart(src, end-1)
@@ -285,9 +286,9 @@ func (f yamlFile) editMembers(src []byte, at, out []string, in []objectMember) (
 	return cutSpans(src, spans, place, text), nil
 }
 
-// writeHead completes an edit after which the file has none of its earlier servers. If there are no servers at all
-// now, it writes {} after the key of the servers; if there were none before, it prepares the line of that key for a
-// block.
+// writeHead applies an edit that leaves none of the file's earlier servers. It may have to change the head of the
+// mapping of servers, which is the line with the mapping's key: if there are no servers at all now, the key gets the
+// value {}. If there were none before the edit, the line is changed so that the new servers can follow it.
 func (yamlFile) writeHead(src []byte, p yamlPlace, key string, spans []byteSpan, place int, text, nl string) []byte {
 	switch {
 	case text == "" || text == nl:

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// workloads lists the tasks that are measured. Each has Go code that plays a model without code execution. That model
-// has the same tools and uses them well: with filters where a tool has them, and with twenty calls at once where the
-// calls do not depend on each other.
+// workloads lists the tasks that are measured. Each has Go code that plays a model which does the task without code
+// execution. That code uses the same tools as the programs do, and uses them well: it filters where a tool can
+// filter, and makes twenty calls at once where the calls do not depend on each other.
 var workloads = []workloadTask{
 	{
 		name:    "copy a transcript",
@@ -358,7 +358,7 @@ func fileSize(a *directAgent) (any, error) {
 	return sizeOf(answers[0].value)
 }
 
-// countLeads plays a model that counts leads. Its first calls pass an argument that does not exist, and it then
+// countLeads plays a model that counts leads. It first makes its calls with an argument that does not exist, and then
 // repeats them correctly. The first program of this workload makes the same mistake.
 func countLeads(a *directAgent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}

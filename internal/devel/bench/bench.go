@@ -1,5 +1,6 @@
-// Package bench makes the measurements that retort bench prints. Every figure is the median of one run on one
-// machine, so only ratios between figures can be compared with other machines.
+// Package bench makes the measurements that the command retort bench prints. The figures come from a single machine,
+// so only ratios between them can be compared with those of other machines. Each figure is the median of several
+// measurements in one run.
 package bench
 
 import (
@@ -24,7 +25,7 @@ type ResultRow struct {
 	Target float64 `json:"target,omitempty"` // the project's target, or 0
 }
 
-// IsMet reports whether the median of the row meets the row's target. A row without a target always does.
+// IsMet reports whether the median of the row meets the row's target. A row without a target counts as met.
 func (r ResultRow) IsMet() bool { return r.Target == 0 || r.Median <= r.Target }
 
 // Options configures a run of measurements.

@@ -23,16 +23,17 @@ const (
 	callPause = 100 * time.Millisecond
 )
 
-// callPath describes one way to make a thousand calls of the same tool on the same server, such as from a program.
+// callPath describes one way to make a thousand calls of the same tool on the same server, for example from a
+// program.
 type callPath struct {
 	name string
 	make func() error
 	took []float64 // µs for each call, by round
 }
 
-// measureCalls measures calls from programs, and the same calls without the engine. The ways of calling take turns in
-// each round, so that other load on the machine affects all of them alike. The time that the engine adds to a call is
-// the difference between a call with it and one without it in the same round.
+// measureCalls measures calls from programs, and the same calls without the engine. Each round makes calls in every
+// way, one way after the other, so that other load on the machine affects all ways alike. The time that the engine
+// adds to a call is the difference between both kinds of calls in the same round.
 func (b *benchRun) measureCalls(ctx context.Context) error {
 	e, up, err := b.openEngine(ctx, "calls", usualToolCount)
 	if err != nil {
@@ -129,8 +130,8 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls by writing and reading lines, which is the least work that the protocol allows. The time
-// measured is therefore that of the server itself.
+// viaLines makes calls by writing and reading lines of JSON, which is the least work that the protocol allows. The
+// measured time is therefore almost only that of the server.
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {

@@ -72,8 +72,8 @@ type requestVariant struct {
 }
 
 // compareVariants measures the variants in turn, so that other load on the machine affects all of them alike. It adds
-// a row for each variant and, for each one after the first, a row with its time as a multiple of the time of the
-// first.
+// a row for each variant. For each variant except the first, it adds another row that says how many times as long as
+// the first it takes.
 func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	const warm, runs = 50, 500
 	took := make([][]float64, len(ways))

@@ -237,8 +237,8 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 	return b.oneExecution(c, idle)
 }
 
-// oneExecution measures how much memory one waiting program adds: the growth of the engine plus the memory of the
-// sandbox process.
+// oneExecution measures how much memory one execution needs while its program waits: the growth of the engine, plus
+// the memory of the sandbox process. The argument idle is the memory of the engine before, in MB.
 func (b *benchRun) oneExecution(c *mcpClient, idle float64) error {
 	done := make(chan error, 1)
 	go func() { done <- c.executeProgram("await sleep(1500); return 1", core.TypeScript) }()

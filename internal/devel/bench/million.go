@@ -14,8 +14,8 @@ import (
 // logEntryCount sets the number of entries in the audit log that is queried and verified.
 const logEntryCount = 1_000_000
 
-// measureLargeLog measures queries of an audit log with 1,000,000 entries and its verification. The targets are 100 ms for a
-// page of any query, and 100,000 verified entries a second.
+// measureLargeLog measures an audit log with 1,000,000 entries: its queries and its verification. The targets are 100
+// ms for a page of any query, and 100,000 verified entries a second.
 func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	const name = "million"
 	if err := b.fillLog(ctx, name); err != nil {
@@ -97,7 +97,7 @@ func (b *benchRun) fillLog(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// waitForWriter records an entry in the audit log. If entries arrive faster than the log's writer can store them, it
+// waitForWriter records an entry in the audit log. If the log refuses the entry because its writer is behind, it
 // waits and tries again.
 func waitForWriter(log *audit.Log, e core.AuditEvent) error {
 	for {

@@ -13,14 +13,14 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// startTargets maps a runtime to its targets for the smallest program, in milliseconds: with a process that is
-// started for it, and with one that is already running.
+// startTargets maps a runtime to its targets for the smallest program, in milliseconds: cold for a process that is
+// started for the program, and warm for a process that is already running.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }
 
-// bareCommands has commands that start an interpreter outside any sandbox and do nothing else. Their time is a lower
-// bound for a cold start.
+// bareCommands maps a runtime to a command that starts its interpreter outside of any sandbox and does nothing else.
+// The time of this command is a lower bound for a cold start.
 var bareCommands = map[string][]string{
 	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }

@@ -72,8 +72,8 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 	return append(all, accuracy...), err
 }
 
-// rowTarget compares a measured row with a bound in milliseconds. It takes the first row whose name begins with the
-// first prefix or, if no row has it, with the next prefix, and so on.
+// rowTarget compares a row of the benchmark with the bound most, in milliseconds. It takes the first row whose name
+// begins with the first of the prefixes. If there is no such row, it tries the next prefix, and so on.
 func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
 	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
@@ -102,8 +102,8 @@ const (
 	maxCatalogue        = 32 << 20
 )
 
-// tokenTargets compares the tokens of all tool definitions with those that a session through Retort needs instead:
-// Retort's four initial tools, one search and two definitions.
+// tokenTargets compares two numbers of tokens: those of all tool definitions, and those that a session through Retort
+// needs in their place. The session needs Retort's four initial tools, the answer to one search, and two definitions.
 func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
@@ -243,8 +243,8 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	return tokens.CountTokens(string(list)) + tokens.CountTokens(c.instructions), err
 }
 
-// lookedUp returns the median number of tokens in the answer to a search plus the definitions of its two best tools.
-// It makes ten searches with words from existing tools.
+// lookedUp returns how many tokens it costs to look up tools: those of the answer to a search and of the definitions
+// of its two best tools. The result is the median of ten searches with words from existing tools.
 func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {

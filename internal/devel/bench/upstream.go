@@ -35,7 +35,8 @@ func (u fakeUpstream) connectSDK(ctx context.Context) (*mcp.ClientSession, error
 	return client.Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 }
 
-// serveRequests answers the requests that it reads from in, until in ends or writing to out fails.
+// serveRequests reads requests from the stream in and writes the answers to the stream out, until in ends or writing
+// fails.
 func (u fakeUpstream) serveRequests(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -69,8 +70,8 @@ func (u fakeUpstream) answerMethod(method string) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// ServeTools runs an MCP server with n generated tools over in and out. It is for measurements that need a process of its
-// own.
+// ServeTools runs an MCP server with n generated tools, which reads from the stream in and writes to the stream out.
+// It is for measurements that need a server in a process of its own.
 func ServeTools(n int, in io.Reader, out io.Writer) {
 	u := fakeUpstream{tools: makeDefinitions(n)}
 	u.serveRequests(in, out)

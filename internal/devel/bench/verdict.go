@@ -9,8 +9,8 @@ import (
 // that needs more tokens.
 const contextWindow = 200_000
 
-// ListVerdicts describes where programs save tokens and where they cost more. It compares programs with direct calls,
-// either with all definitions or with tool search, whichever costs less.
+// ListVerdicts describes where programs save tokens and where they cost more. It compares the cheaper way of using
+// programs with the cheaper way of calling tools directly: with all definitions in the context, or with tool search.
 func (w Workload) ListVerdicts() []string {
 	direct, code := w.cheapestWay(WayDirect, WaySearch), w.cheapestWay(WayFull, WayLean)
 	verdicts := []string{compareCosts(direct, code)}
@@ -25,7 +25,7 @@ func (w Workload) ListVerdicts() []string {
 	return verdicts
 }
 
-// cheapestWay returns the costs of one of the given ways: the one whose largest context is smallest.
+// cheapestWay returns the costs of that one of the given ways whose context is smallest at the end of the task.
 func (w Workload) cheapestWay(ways ...string) WorkloadCost {
 	var best WorkloadCost
 	for _, c := range w.Costs {

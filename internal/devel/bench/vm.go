@@ -48,8 +48,8 @@ func (b *benchRun) measureVM(ctx context.Context) error {
 	return b.idleMachine(ctx, warm)
 }
 
-// idleMachine measures the memory of a machine that waits for a program. It counts the pages that the machine has
-// changed since it was saved, and those of its monitor process.
+// idleMachine measures the memory of a virtual machine that waits for a program. It counts the memory of the
+// machine's monitor process, such as QEMU, including the pages that the machine has changed since it was saved.
 func (b *benchRun) idleMachine(ctx context.Context, warm sandbox.Backend) error {
 	s, err := warm.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {

@@ -128,9 +128,9 @@ func (b *benchRun) runClients(ctx context.Context, g httpClient) (took []float64
 	return took, failures
 }
 
-// watchMemory samples the memory of a process and its children every 100 ms, and returns two functions. engine ends
-// the sampling and returns the highest memory of the process, in MB. sandboxes waits for that end and returns the
-// highest sum of the memory of all children, in MB.
+// watchMemory samples the memory of a process and its children every 100 ms, and returns two functions. The function
+// engine ends the sampling and returns the highest memory of the process, in MB. The function sandboxes waits until
+// the sampling has ended, and returns the highest total memory of all children, in MB.
 func watchMemory(pid int) (sandboxes, engine func() float64) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var own, others float64
@@ -193,8 +193,8 @@ func (g httpClient) inSession(ctx context.Context) error {
 	return err
 }
 
-// sendRequest sends one request. If the request is a call, it returns an error unless the result is that of the small
-// program.
+// sendRequest sends one request. If the request is a call, it returns an error unless the answer contains the result
+// of the small program that the client runs.
 func (g httpClient) sendRequest(ctx context.Context, body string, headers ...string) (session string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
 	if err != nil {

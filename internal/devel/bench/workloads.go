@@ -53,8 +53,8 @@ func (c agentCall) requestText() string {
 	return string(text)
 }
 
-// directAgent does a task by direct calls. Everything that a model would read and write is counted in its
-// conversation. Go code makes the decisions of the model.
+// directAgent does a task by direct calls, as a model would. Go code makes the model's decisions. The conversation
+// counts everything that the model would read and write.
 type directAgent struct {
 	*modelConversation
 	servers *bundledServers

@@ -49,7 +49,7 @@ func addTexts(add oddAdder) {
 	}
 }
 
-// wideText returns ASCII text in UTF-16.
+// wideText returns an ASCII text encoded as UTF-16.
 func wideText(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {

@@ -41,8 +41,8 @@ func (c *messageMemory) reserveBytes(n int64) bool {
 	return fits
 }
 
-// takeOver lets c take over the memory that other has reserved. It first releases the memory that c had reserved
-// before.
+// takeOver moves the memory that the argument other has reserved to c. It first releases the memory that c had
+// reserved before.
 func (c *messageMemory) takeOver(other *messageMemory) {
 	c.releaseBytes()
 	c.held, c.n = other.held, other.n
@@ -76,8 +76,8 @@ func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	return done
 }
 
-// reserveForLoad waits until the memory budget has room to load n bytes from disk, and reserves them. This memory
-// counts separately from the memory that callers have reserved for their calls.
+// reserveForLoad waits until the memory budget has room to load a message of n bytes from disk, and reserves these
+// bytes. They do not count as memory that callers have reserved for their calls.
 func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMemory, error) {
 	if a.budget == nil {
 		return (*memory.MemoryHold)(nil), nil

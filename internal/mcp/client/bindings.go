@@ -46,7 +46,7 @@ func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool s
 	return kept
 }
 
-// cloneBindings returns an independent copy.
+// cloneBindings returns a copy of the header bindings that later changes of the original do not affect.
 func (b *headerBindings) cloneBindings() *headerBindings {
 	b.mu.Lock()
 	defer b.mu.Unlock()

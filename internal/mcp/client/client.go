@@ -35,8 +35,8 @@ func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offeredTo returns the client capabilities that a request to the server declares, in the form of protocol version
-// 2026-07-28. peer is the client for which the request is made: a feature is offered only if that client has it.
+// offeredTo returns the client capabilities that a request to the server declares since protocol version 2026-07-28.
+// A feature is offered only if c and the client for which the request is made (the argument peer) both have it.
 func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {

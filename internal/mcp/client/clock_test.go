@@ -203,7 +203,7 @@ func TestPageStopsTheClock(t *testing.T) {
 	})
 }
 
-// finished is a server process for tests that has already exited. If lives is set, it never exits.
+// finished is a server process for tests that has already exited or, if lives is set, never exits.
 type finished struct {
 	lives   bool
 	stopped *bool

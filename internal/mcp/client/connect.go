@@ -33,8 +33,8 @@ const (
 	maxAttempts = 5
 )
 
-// protocolEra holds a transport and a protocol version with which a connection to a server is tried. If protocol is
-// empty, the version must be found out: by server/discover first, then by initialize.
+// protocolEra holds a transport and a protocol version with which the client tries to connect to a server. If
+// protocol is empty, the client must find out the version: it tries server/discover first, and then initialize.
 type protocolEra struct {
 	transport string
 	protocol  string

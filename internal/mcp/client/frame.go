@@ -128,8 +128,9 @@ func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	return m
 }
 
-// skipLine skips the rest of a line of which the pieces head and part were read. It searches the whole line for the
-// id of the message.
+// skipLine skips the rest of a line that is too long. The arguments head and part are the pieces of the line that
+// were read before. skipLine searches the whole line for the id of the message, so that the call with this id can
+// fail.
 func (f *lineReader) skipLine(head, part []byte, err error) error {
 	var id idFinder
 	id.scanBytes(head)

@@ -11,8 +11,8 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// requestHeader returns the HTTP headers of a message: session, version and, since 2026-07-28, the values that are repeated
-// from the body.
+// requestHeader returns the HTTP headers of a message: the session id, the protocol version and, since version
+// 2026-07-28, the headers that repeat values from the body.
 func (h *streamableWire) requestHeader(msg jsonrpc.Message) http.Header {
 	header := http.Header{}
 	h.mu.Lock()

@@ -52,8 +52,8 @@ func (s *serverConn) pingIfSilent(sess *serverSession, before int64) {
 	})
 }
 
-// isSilent pings a server and reports whether it gives no sign of life. A server that waits for an answer of a person
-// or a model is not silent.
+// isSilent pings a server, several times if necessary, and reports whether it gives no sign of life. A server that
+// waits for an answer of a person or a model is not silent.
 func (s *serverConn) isSilent(sess *serverSession, before int64) (silent bool) {
 	patience := s.spec.CallTimeout / maxPings
 	for n := range maxPings {

@@ -37,9 +37,9 @@ func (spec ServerSpec) effectiveIsolation() Isolation {
 	return IsolationShared
 }
 
-// idleTimeout returns how long an instance may be without a call before it ends; 0 means that it never ends. By
-// default, an instance never ends if the server is stateful, or if all callers share the instance and it is not a
-// process.
+// idleTimeout returns how long an instance may be without a call before it ends, or 0 if it never ends. Unless Idle
+// is set, an instance of a stateful server never ends. Neither does an instance that all callers share, if the server
+// is not a process.
 func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
@@ -52,7 +52,8 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 
 // instancePool manages the instances of one server: processes or connections, each with its own state at the server.
 // The main instance lists the tools and serves callers without an instance of their own. Other instances are created
-// when needed and end when they are idle or when another caller needs the place.
+// when needed. They end when they have been idle for some time. An idle instance ends at once if another caller needs
+// an instance and their number has reached its limit.
 type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -132,9 +133,9 @@ func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done fu
 	}
 }
 
-// enterInstance returns the instance of owner. If there is no room for a new instance, it returns a channel, on which
-// the caller must wait before it calls enterInstance again with the same variable evicted. This variable records that
-// an instance was already closed to make room.
+// enterInstance returns the instance of owner. If the number of instances has reached its limit, it closes an idle
+// one and returns a channel. When that channel is closed, the caller must call enterInstance again with the same
+// variable evicted, which records that an instance was already closed.
 func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledInstance, <-chan struct{}, *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

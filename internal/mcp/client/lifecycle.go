@@ -150,7 +150,8 @@ func (s *serverConn) noteUse() {
 	s.called = time.Now()
 }
 
-// awaitRest starts a timer that calls restIfIdle after the given time. The caller must hold mu.
+// awaitRest starts a timer that calls restIfIdle after the given time, or restarts that timer. It does nothing if the
+// session never ends for being idle. The caller must hold mu.
 func (s *serverConn) awaitRest(after time.Duration) {
 	switch {
 	case s.idle == 0:

@@ -258,9 +258,9 @@ func (l *serverLink) acceptMessage(msg jsonrpc.Message, x *pendingCall) bool {
 	return false
 }
 
-// completeCall finds the call that m answers and completes it. It reports whether the SDK made the call and must get
-// m. An error without an id, which some servers send for a request that they cannot handle, answers the only pending
-// call.
+// completeCall finds the call that the message m answers and completes it. It returns true if the SDK made that call,
+// because the SDK must then get m. An error without an id, which some servers send for a request that they cannot
+// handle, answers the only pending call.
 func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -299,7 +299,8 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 // large and deeply nested result would keep a processor busy for minutes.
 const maxHandshake = 512 << 10
 
-// boundHandshake replaces the answer to a request of the SDK by an error if it is too large.
+// boundHandshake replaces the server's answer to a request of the SDK by an error, if the answer is larger than
+// maxHandshake.
 func boundHandshake(method string, m *jsonrpc.Response) {
 	if n := len(m.Result); n > maxHandshake {
 		m.Result, m.Error = nil, errGarbled(fmt.Sprintf("the result of %s has %d bytes, more than %d", method, n, maxHandshake))
@@ -380,9 +381,9 @@ func (l *serverLink) solePendingID() jsonrpc.ID {
 	return id
 }
 
-// failLost fails a call whose answer could not be read. This is the call with the given id. If the id is unknown, it
-// is the only pending call. If there are several or none, failLost takes the link down, because otherwise a caller
-// could wait for an answer that never comes.
+// failLost fails a call whose answer could not be read. The argument id is the id of the answer. If it is not known,
+// the answer can only belong to the one pending call. If there is no pending call or more than one, failLost takes
+// the link down, because otherwise a caller could wait for an answer that never comes.
 func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()

@@ -21,8 +21,9 @@ type listedPins struct {
 
 func newListed() *listedPins { return &listedPins{turn: make(chan struct{}, 1)} }
 
-// setListing stores the pins (definition hashes) of a listing that began at the time at. A listing that began before
-// the stored one is ignored. If two definitions have the same name, the first counts, as in the catalogue.
+// setListing stores the pins (definition hashes) of the tools in a listing. The argument at is the time at which the
+// listing began. A listing that began before the stored one is ignored. If two definitions have the same name, the
+// first counts, as in the catalogue.
 func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
 	pins := make(map[string]string, len(tools))
 	for _, raw := range tools {
@@ -38,8 +39,8 @@ func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify 
 	}
 }
 
-// pinOf returns the pin (definition hash) of a tool, or "" if the tool is not listed. current is true if the stored
-// listing began at the time since or later.
+// pinOf returns the pin (definition hash) of a tool, or "" if the tool is not listed. current is false if the stored
+// listing began before the time that the argument since gives.
 func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,9 +70,9 @@ func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (ToolLis
 	return l, nil
 }
 
-// pinOver returns the pin (definition hash) of a tool as the server lists it over sess, or "" if the tool is not
-// listed. It lists the tools first, unless they were listed since the given time and the server has announced no
-// change after that.
+// pinOver returns the pin (definition hash) of a tool as the server lists it over the session sess, or "" if the tool
+// is not listed. It lists the tools first if the last listing began before the time since, or if the server has
+// announced a change of its tools after it.
 func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool string, since time.Time) (string, error) {
 	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil
@@ -121,8 +122,8 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 }
 
 // Pin returns the pin (definition hash) of a tool as a server lists it to the core.Caller of ctx, over the connection
-// that a call would use. It returns "" if the tool is not listed. The tools are listed again if the last listing
-// began before since.
+// that a call would use. It returns "" if the tool is not listed. If the last listing began before the time that the
+// argument since gives, the tools are listed again.
 func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (pin string, _ error) {
 	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {

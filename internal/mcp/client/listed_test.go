@@ -14,7 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// identifyText is a function for Options.Identify that uses the whole definition as the pin.
+// identifyText implements Options.Identify for tests. It returns the name in a definition and, as the pin, the whole
+// text of the definition instead of a hash.
 func identifyText(definition json.RawMessage) (name, pin string) {
 	var d struct{ Name string }
 	_ = json.Unmarshal(definition, &d)

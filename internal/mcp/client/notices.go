@@ -85,8 +85,8 @@ func (h *streamableWire) reopenStream(
 	return gone
 }
 
-// readNews delivers the messages of a notification stream until the stream ends, and returns the number of events. It
-// ignores responses to calls, which must not arrive on this stream.
+// readNews delivers the messages of a notification stream until the stream ends, and returns the number of events
+// that it has read. It ignores responses to calls, because they must not arrive on this stream.
 func (h *streamableWire) readNews(in *eventReader) (count int) {
 	for ; ; count++ {
 		ev, err := in.nextEvent()

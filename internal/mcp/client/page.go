@@ -98,7 +98,8 @@ func (c ClientFeatures) showPage(
 	return onlyAction(answer), nil
 }
 
-// onlyAction reduces the client's answer to its action, because a page has no other fields.
+// onlyAction returns the client's answer to the request to open a page, reduced to the member "action". Such an
+// answer has no other members, and an unreadable one does not count as consent.
 func onlyAction(answer json.RawMessage) json.RawMessage {
 	var a struct {
 		Action string `json:"action"`

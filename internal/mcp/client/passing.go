@@ -61,7 +61,8 @@ func requestParams(meta, params json.RawMessage) json.RawMessage {
 	return mergeObjects(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
 }
 
-// oneLine returns a JSON object without line breaks between its tokens, because a newline would end the message.
+// oneLine returns a JSON object without line breaks between its tokens. A line break would end the message that
+// contains the object.
 func oneLine(object json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || len(members) == 0 {

@@ -72,7 +72,8 @@ func (p *Pool) DropServers(why map[string]*core.Error) (ended func()) {
 	return wg.Wait
 }
 
-// endInstances makes all pending and later uses of the instances fail. close must be called afterwards.
+// endInstances makes all pending and later uses of the server's instances fail with the error why. close must be
+// called afterwards.
 func (n *instancePool) endInstances(why *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -195,8 +195,8 @@ func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDi
 	return twin
 }
 
-// runOnSession runs op on a session, within the call timeout. It repeats op on a new session only if the server
-// certainly has not received the request.
+// runOnSession runs the function f on a session, within the call timeout. It repeats f on a new session only if the
+// server certainly has not received the request that f made.
 func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context.Context, *serverSession, *pendingCall) error) *core.Error {
 	for try := 1; ; try++ {
 		sess, err := s.acquireSession(ctx)
@@ -214,7 +214,7 @@ func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context
 	}
 }
 
-// useSession runs f once on sess and updates the state of the server according to the result.
+// useSession calls f once with the session sess, and updates the state of the server according to the result.
 func (s *serverConn) useSession(
 	ctx context.Context, op string, sess *serverSession, x *pendingCall,
 	f func(context.Context, *serverSession, *pendingCall) error,
@@ -247,7 +247,7 @@ func (s *serverConn) useSession(
 	return s.explainError(ctx, op, limited, x, cause)
 }
 
-// certainlyUnsent reports whether the server certainly has not received the request.
+// certainlyUnsent reports whether a failed request has certainly not reached the server, so that it can be repeated.
 func certainlyUnsent(sess *serverSession, x *pendingCall, err error) bool {
 	return !x.sent.Load() && (sess.link.isDown() || errors.Is(err, errSessionGone) || errors.Is(err, errUnreachable))
 }

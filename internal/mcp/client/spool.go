@@ -55,8 +55,8 @@ func newSpool(o SpoolOptions) *spoolDir {
 	return &spoolDir{SpoolOptions: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
-// noteChange wakes the goroutines that wait for space on disk. It also changes the number of completely stored
-// messages by more.
+// noteChange adds the argument more, which may be negative, to the number of completely stored messages. It also
+// wakes the goroutines that wait for space on disk.
 func (s *spoolDir) noteChange(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -228,8 +228,8 @@ func TestLargeOverHTTP(t *testing.T) {
 	}
 }
 
-// TestSpoolFull checks that an answer larger than the whole spool gets a different error than one for which other
-// answers leave no room.
+// TestSpoolFull checks that two answers without disk space get different errors: one that is larger than the whole
+// folder for large messages, and one for which other answers leave no room.
 func TestSpoolFull(t *testing.T) {
 	s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
 	other, err := s.room.TakeBytes(t.Context(), "other", 2<<20)

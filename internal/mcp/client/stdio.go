@@ -163,7 +163,8 @@ func isInherited(name string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 }
 
-// childPipes holds the standard streams of a child process: our ends and the child's.
+// childPipes holds both ends of the standard streams of a child process: the ends that this process uses, and those
+// that the child inherits.
 type childPipes struct {
 	stdin          *os.File
 	stdout, stderr *os.File

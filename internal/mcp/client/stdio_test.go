@@ -106,7 +106,7 @@ func TestDieInCall(t *testing.T) {
 	testenv.WaitUntil(t, "OnChange is called for the restart", func() bool { return changes.Load() == 1 })
 }
 
-// retryNow makes the next use of a failed server skip the backoff.
+// retryNow ends the backoff of a failed server, so that the next use of the server connects at once.
 func retryNow(s *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

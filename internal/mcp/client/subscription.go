@@ -45,9 +45,9 @@ func (l *serverLink) awaitSubscription(ctx context.Context) {
 	l.subscribed.late = true
 }
 
-// beginSubscription records that the server has acknowledged the subscription x. If this is not the first
-// acknowledgement, or comes after the waiting for it has ended, the tools count as changed, because earlier changes
-// were not reported.
+// beginSubscription records that the server has acknowledged the subscription x. The tools count as changed if the
+// server had acknowledged a subscription before, or if awaitSubscription no longer waits: in both cases the server
+// may have left earlier changes unreported.
 func (l *serverLink) beginSubscription(x *pendingCall) {
 	l.mu.Lock()
 	s := &l.subscribed

@@ -57,7 +57,7 @@ func (t *taskTools) learnTools(tools []json.RawMessage) {
 	t.names = names
 }
 
-// cloneTools returns an independent copy.
+// cloneTools returns a copy of t that later changes of t do not affect.
 func (t *taskTools) cloneTools() *taskTools {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +128,8 @@ func (t *serverTask) waitForPoll(ctx context.Context) error {
 // maxTaskID bounds the length of a task's id, in bytes. It is far longer than reasonable ids.
 const maxTaskID = 1024
 
-// taskAnswered returns the task if a server has answered a call with one, or nil.
+// taskAnswered returns the MCP task that a server has started for a call, according to the answer to that call. It
+// returns nil if the answer names no task.
 func taskAnswered(result json.RawMessage, era protocolEra) *serverTask {
 	if !bytes.Contains(result, []byte(`"taskId"`)) {
 		return nil

@@ -112,7 +112,8 @@ func (s *serverConn) subscribeResource(ctx context.Context, uri string, wanted b
 	return !wanted || err == nil, err
 }
 
-// hasSession reports whether there is a session over which subscriptions can be changed.
+// hasSession reports whether there is a session with the server. Without a session, there is nothing at the server to
+// unsubscribe from.
 func (s *serverConn) hasSession() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +216,8 @@ func (s *serverSession) listenForResources(ctx context.Context, uris []string) e
 	return nil
 }
 
-// openNewsStream opens a stream of notifications and stores the function that ends it. The caller must hold
-// s.listening.
+// openNewsStream opens a stream of notifications about changed resources, and stores the function that ends the
+// stream. The caller must have locked the mutex s.listening.
 func (s *serverSession) openNewsStream(ctx context.Context, name string, uris []string) error {
 	params, err := json.Marshal(map[string]any{"_meta": s.meta, "notifications": map[string]any{"resourceSubscriptions": uris}})
 	if err != nil {
@@ -237,7 +238,8 @@ func (s *serverSession) openNewsStream(ctx context.Context, name string, uris []
 	return nil
 }
 
-// awaitAgreement waits until the server has acknowledged the resources of a subscription.
+// awaitAgreement waits until the server has acknowledged a subscription. It returns an error if the server ends the
+// subscription, or acknowledges it without one of the requested resources.
 func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, ended <-chan error) error {
 	select {
 	case <-ctx.Done():

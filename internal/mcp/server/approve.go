@@ -20,8 +20,8 @@ import (
 // the call with the answers.
 const multiRoundTrip = "2026-07-28"
 
-// maxRounds bounds how many times one call is answered with questions, because clients give up after ten rounds.
-// After maxRounds, the call is answered with a pending execution.
+// maxRounds bounds how many times one call is answered with questions, because clients give up after ten such
+// answers. After that, the call is answered with a pending execution.
 const maxRounds = 8
 
 // Approver lists the approvals that wait for a person and accepts the person's decisions.
@@ -124,9 +124,9 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 	}
 }
 
-// answerOutcome returns the answer to a call: the Outcome of the execution or, if the client can show them to a
-// person, the questions that are open. round is the number of times that this call was already answered with
-// questions.
+// answerOutcome returns the answer to a call: the execution's Outcome, or the open questions if the client accepts
+// questions as results and can show them to a person. round is the number of times that this call was already
+// answered with questions.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
@@ -171,8 +171,8 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// idSeparator separates ids in the name of a form. If a form shows several equal questions together, its name
-// consists of the ids of these questions.
+// idSeparator separates the ids in the name of a form. The name consists of several ids if the form shows several
+// equal questions together.
 const idSeparator = "+"
 
 // nameOf returns the name of a form, under which the client sends the person's answer back. It contains the ids of
@@ -181,8 +181,8 @@ func nameOf(a core.Approval) string {
 	return strings.Join(append([]string{a.ID}, a.Same...), idSeparator)
 }
 
-// answersTo yields pairs of an approval and its answer: for each waiting approval that a client's responses answer,
-// oldest first.
+// answersTo yields each waiting approval that the client's responses answer, together with the answer. The oldest
+// approval comes first.
 func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.ApprovalAnswer] {
 	return func(yield func(core.Approval, core.ApprovalAnswer) bool) {
 		named := map[string][]string{}

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 // unhurried limits programs to one hour, which no test program reaches even on a slow machine.
 var unhurried = engine.Limits{Timeout: time.Hour}
 
-// judged opens an engine with one demo server. With the demo server's own record, a test can count the calls that had
-// an effect.
+// judged opens an engine with one demo server and returns both. The demo server records the calls that it gets, so a
+// test can count the calls that had an effect.
 func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
@@ -71,8 +71,9 @@ func wrote(s *demo.DemoServer) (n int) {
 	return n
 }
 
-// connected connects an SDK client to an engine with a protocol version. elicit answers its forms; if it is nil, the
-// client has no forms. The returned function cancels the server's context and disconnects.
+// connected connects an SDK client to an engine with a protocol version. The function elicit answers the forms that
+// the client gets. If elicit is nil, the client cannot show forms. The returned function cancels the server's context
+// and disconnects.
 func connected(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
@@ -168,8 +169,8 @@ func TestFormOutlines(t *testing.T) {
 	}
 }
 
-// TestElicitationOfMany checks that a program with twelve calls that need approval finishes if the client calls
-// resume_execution each time the answer says that the program waits for an approval.
+// TestElicitationOfMany checks that a program finishes although each of its twelve calls needs approval. The client
+// calls resume_execution each time the answer says that the program waits for an approval.
 func TestElicitationOfMany(t *testing.T) {
 	t.Parallel()
 	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`

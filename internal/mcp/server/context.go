@@ -20,16 +20,17 @@ func withRequestValues(ctx context.Context, v requestValues) context.Context {
 	return context.WithValue(ctx, requestKey{}, v)
 }
 
-// withRound stores s in a context and returns the new context. s is the state that the client has sent back with the
-// person's answers when it repeated its request. roundOf reads it from the context.
+// withRound returns a context that contains s, the state that the client has sent back with the person's answers when
+// it repeated its request. roundOf reads the state from the context.
 func withRound(ctx context.Context, s requestState) context.Context {
 	v := requestValuesOf(ctx)
 	v.round = &s
 	return withRequestValues(ctx, v)
 }
 
-// withExactResult stores a pointer in the context of a request to an exposed server. The server's result will be
-// stored in the variable to which this pointer leads.
+// withExactResult returns a context with a pointer to a variable. It is for requests to an exposed server, an
+// upstream server that clients see directly: when the server has answered, its exact result will be stored in the
+// variable.
 func withExactResult(ctx context.Context, to *exactResult) context.Context {
 	v := requestValuesOf(ctx)
 	v.exact = to

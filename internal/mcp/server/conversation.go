@@ -21,11 +21,11 @@ import (
 const (
 	// askPatience is how long an upstream server waits for the client's answer to its question.
 	askPatience = 10 * time.Minute
-	// gatherPause bounds how long the handler of a request waits for further questions, so that questions that
-	// upstream servers ask at about the same time are sent to the client together.
+	// gatherPause bounds how long the handler of a request waits for further questions after the first one. Questions
+	// that upstream servers ask at about the same time are thus sent to the client together.
 	gatherPause = 20 * time.Millisecond
-	// maxParked bounds how many conversations may be parked at the same time. A conversation is parked while its
-	// client asks a person the questions that it got as a result; the original request continues in the background.
+	// maxParked bounds how many conversations may be parked at the same time. A parked conversation waits for its
+	// client to call again with a person's answers, while the original request continues in the background.
 	maxParked = 256
 )
 
@@ -47,8 +47,8 @@ type conversation struct {
 	parked    *time.Timer
 }
 
-// requestTurn represents the handling of one request of a client. It continues in the background after the request
-// was answered with questions.
+// requestTurn represents the handling of one request of a client. The handling continues in the background after the
+// client got questions as the result of the request.
 type requestTurn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
@@ -106,8 +106,8 @@ func (c *openConversations) removeConversation(v *conversation) {
 	delete(c.all, v.id)
 }
 
-// withConversation returns a handler of requests. It lets upstream servers send progress, log messages and questions
-// to the client whose request they are working on.
+// withConversation returns a handler of requests that calls next. Upstream servers that work on a request can then
+// send progress, log messages and questions to the client that made the request.
 func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
@@ -196,8 +196,9 @@ func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, me
 	return t
 }
 
-// clientPeer returns a peer for reaching the client. At each use, the peer takes the most recent request of the
-// conversation, because earlier requests may have been answered already. The caller must hold mu.
+// clientPeer returns a core.ClientPeer, through which upstream servers reach the client. Each log message or progress
+// report is sent over the most recent request of the conversation, because earlier requests may have been answered
+// already. The caller must hold mu.
 func (c *conversation) clientPeer() *core.ClientPeer {
 	now := func() *core.ClientPeer {
 		c.mu.Lock()
@@ -243,7 +244,9 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 	return s.answerWithQuestions(c, asked.InputRequests, asked.RequestState)
 }
 
-// answerWithQuestions answers the request with questions. The conversation then waits until the client calls again.
+// answerWithQuestions returns the result that asks the client the open questions, and parks the conversation: it then
+// waits until the client calls again. If too many conversations are parked already, it ends this one and returns an
+// error.
 func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	if s.talks.isFull() {
 		s.talks.removeConversation(c)
@@ -268,8 +271,8 @@ func (c *conversation) gatherQuestions(t *requestTurn) bool {
 	return len(c.questions) > 0
 }
 
-// parkConversation marks the conversation as waiting for its client, and starts a timer. If the client does not call
-// again within askPatience, the timer calls end, which ends the conversation.
+// parkConversation marks the conversation as waiting for its client. If the client does not call again within
+// askPatience, the function end is called, which ends the conversation.
 func (c *conversation) parkConversation(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,7 +286,8 @@ func (c *conversation) isWaiting() bool {
 	return c.parked != nil
 }
 
-// questionsResult returns the result that contains all open questions of upstream servers and approvals.
+// questionsResult returns the result that asks the client all open questions of a request: the questions of upstream
+// servers, and those about approvals.
 func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,8 +318,9 @@ func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, appr
 	return &exactResult{raw: raw}, nil
 }
 
-// followRequest records that the client is now reached through the request req, until stop is called. The timer that
-// would end a waiting conversation is stopped.
+// followRequest records that req is now the conversation's most recent request. Upstream servers reach the client
+// through this request until stop is called. If the conversation was waiting for its client, the timer that would end
+// the conversation is stopped.
 func (c *conversation) followRequest(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
 	told, stop := progressPeer(ctx, req)
 	c.mu.Lock()
@@ -388,8 +393,9 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	return nil, refused
 }
 
-// asksOver returns a function that sends the client a question of an upstream server and returns the answer. It is
-// for protocol versions in which servers send requests over the session. It returns nil if there is no session.
+// asksOver returns a function that sends an upstream server's question to the client over the client's session and
+// returns the answer. It is for protocol versions in which servers send requests to clients. It returns nil if the
+// client has no session.
 func (s *Server) asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -518,7 +524,8 @@ func checkFlatForm(schema json.RawMessage) *core.Error {
 	return nil
 }
 
-// checkAnswer returns the client's answer if it is valid for the question, otherwise an error.
+// checkAnswer returns the client's answer to a question unchanged if it has the members that such an answer needs.
+// Otherwise it returns an error.
 func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage, *core.Error) {
 	var r struct {
 		Action string          `json:"action"`
@@ -530,8 +537,9 @@ func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage,
 	return answer, nil
 }
 
-// progressPeer returns a peer that forwards the progress and log messages of upstream servers to the client until
-// stop is called. Progress is forwarded only for a single call; Retort reports the progress of programs itself.
+// progressPeer returns a core.ClientPeer that forwards progress and log messages of upstream servers to the client
+// until stop is called. Progress is forwarded only if the client calls a single tool. If the client runs a program,
+// Retort reports the program's progress itself.
 func progressPeer(ctx context.Context, req mcp.Request) (p *core.ClientPeer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -608,7 +616,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy returns what a repeated request brings: the request state, and the answers to the questions.
+// broughtBy returns the request state and the answers to questions that a repeated request contains.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

@@ -21,12 +21,13 @@ import (
 type PassthroughEngine interface {
 	// ExposedServers returns the names of the exposed servers, sorted.
 	ExposedServers() []string
-	// WaitForExposed waits until the exposed servers have listed their features, but no longer than patience.
+	// WaitForExposed waits until the exposed servers have listed their features. It returns after the duration
+	// patience at the latest.
 	WaitForExposed(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
-	// ListExposed returns the items of a kind that the exposed servers list.
+	// ListExposed returns the items of one kind, such as the prompts, that the exposed servers list.
 	ListExposed(ctx context.Context, k Kind) []ListedItem
 	// PassThrough makes an MCP request to an exposed server. The result in the Outcome is that server's MCP result.
 	PassThrough(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
@@ -81,8 +82,8 @@ func (s *Server) setUpPassthrough() {
 	s.mcp.AddReceivingMiddleware(s.direct.answerLists, s.direct.answerRequests)
 }
 
-// serverCapabilities returns the capabilities that the server declares. It has prompts and resources only if servers
-// are exposed.
+// serverCapabilities returns the capabilities that the server declares to clients. It includes prompts and resources
+// only if upstream servers are exposed to clients.
 func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
 	if _, ok := e.(LogLevelSetter); ok {
@@ -105,8 +106,9 @@ func (s *Server) Close() {
 	}
 }
 
-// notifyChange notifies clients of a change at an exposed server. For lists of tools and prompts, the SDK sends the
-// notification when its own stubs change.
+// notifyChange notifies clients of a change at an exposed server. The SDK notifies clients that a list has changed
+// only if its own list changes. Therefore notifyChange updates the tools that are registered at the SDK, or registers
+// a prompt or resource and removes it at once.
 func (d *exposedServers) notifyChange(server, method string, params json.RawMessage) {
 	const odd = "retort-changed"
 	switch m := d.server.mcp; method {
@@ -176,9 +178,9 @@ func (d *exposedServers) offeredTools() (all []exposedTool) {
 	return all
 }
 
-// boundOf returns those arguments of a tool that clients must repeat in HTTP headers, according to the tool's
-// definition. It returns nil if the definition's annotations about headers are invalid, because clients then ignore
-// the tool.
+// boundOf returns those arguments of a tool that are bound to HTTP headers: according to the tool's definition,
+// clients must repeat them in headers. It returns nil if the definition's annotations about headers are invalid,
+// because clients then ignore the tool.
 func boundOf(definition json.RawMessage) []headers.HeaderBinding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil
@@ -227,9 +229,9 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	}
 }
 
-// serverResult prepares the answer to a call of an exposed server's tool. If the answer is the Outcome of a
-// successful call, the MCP result that the Outcome contains becomes the exact result that the client gets. See
-// withExactResult.
+// serverResult prepares the answer to a call of an exposed server's tool. If the call succeeded, serverResult stores
+// the server's own result where withExactResult has asked for it, and the client gets exactly that result. A call
+// that waits for an approval is answered with notYet.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
 	place := requestValuesOf(ctx).exact

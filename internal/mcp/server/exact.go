@@ -15,8 +15,8 @@ type exactResult struct {
 	modern bool // it says that it is complete
 }
 
-// MarshalJSON returns the result as the server sent it. If they are missing, it adds resultType, which every result
-// must have since protocol version 2026-07-28, and the members of Meta as _meta.
+// MarshalJSON returns the result as the server sent it. It adds two members if the result lacks them: resultType,
+// which every result must have since protocol version 2026-07-28, and _meta with the content of Meta.
 func (e *exactResult) MarshalJSON() ([]byte, error) {
 	raw := e.raw
 	if e.modern {
@@ -71,8 +71,8 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return append(append(out, text...), object[to:]...)
 }
 
-// orMember returns a JSON object with the member added at the beginning, unless the object already has it. It returns
-// any other text unchanged.
+// orMember adds a member at the beginning of a JSON object, unless the object already has a member with this name. It
+// returns a text that is not an object unchanged.
 func orMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshalPlain(map[string]any{name: value})
 	rest := bytes.TrimSpace(object)

@@ -27,8 +27,8 @@ func (s *Server) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ensureEncodable wraps the handler next. It replaces what cannot be encoded, because a transport of the SDK ends the
-// session of a client, with all its requests, if it cannot encode a message.
+// ensureEncodable returns a handler that calls next and replaces each error or result that cannot be encoded as JSON
+// by an error that can be. Otherwise a transport of the SDK would end the client's session with all its requests.
 func ensureEncodable(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)

@@ -10,8 +10,9 @@ import (
 	"retort/internal/core"
 )
 
-// Limits on how many forms one client shows at the same time: one for all forms, and a lower one for the questions of
-// upstream servers. Otherwise a server could keep a person from seeing an approval by asking many questions.
+// Limits on the forms that a client is sent. At most maxOpenForms are shown at the same time, and at most
+// maxServerForms of these are questions of upstream servers. Otherwise a server could keep a person from seeing an
+// approval by asking many questions.
 const (
 	maxOpenForms   = 4
 	maxServerForms = 2 // of these, for questions of servers
@@ -25,8 +26,8 @@ func formsOfRound(waiting []core.Approval) []core.Approval {
 	return list[:min(len(list), maxRoundForms)]
 }
 
-// serverForm is used as the danger of a question that a server asks. It is below the danger of every approval, so
-// approvals are shown first.
+// serverForm ranks a question of an upstream server among the approvals that wait to be shown. It is lower than the
+// danger of every approval, so approvals are shown first.
 const serverForm = -1
 
 // openForms bounds how many forms each client shows at the same time. The zero value is ready for use. It is safe for

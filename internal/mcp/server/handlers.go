@@ -96,8 +96,8 @@ func checkRequired(name, value string) error {
 // Searcher finds and describes the tools of upstream servers.
 type Searcher interface {
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
-	// DescribeIn returns the definitions of the named tools that belong to a category, or to any category if the
-	// argument is empty.
+	// DescribeIn returns the definitions of those named tools that belong to the category. If category is empty,
+	// tools of all categories are described.
 	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
 }
 
@@ -154,8 +154,8 @@ func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any
 type Executor interface {
 	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
 	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
-	// Resume waits for the end of a pending execution and returns its Outcome. If a person has not decided within
-	// patience, the Outcome is pending again.
+	// Resume waits for the end of a pending execution and returns its Outcome. If a person has not decided when the
+	// duration patience is over, the Outcome is pending again.
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
@@ -293,8 +293,9 @@ func clientName(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// modelOf returns the model that a client names in _meta of a call: "model" and "modelVersion", or "model" as an
-// object with "name" and "version". It ignores values that are not plain names, because any client can send them.
+// modelOf returns the model that a client names in the _meta of a call. Its name and version are in "model" and
+// "modelVersion", or in "name" and "version" of an object "model". It ignores values that are not plain names,
+// because any client can send them.
 func modelOf(req *mcp.CallToolRequest) (model, version string) {
 	text := func(v any) string {
 		s, _ := v.(string)
@@ -324,8 +325,9 @@ type progressNotice struct {
 	text string
 }
 
-// reportProgress returns a function that reports the number of tool calls made so far, if the client asked for
-// progress. The function never blocks. stop waits until the last notification is sent.
+// reportProgress returns a function that reports to the client how many tool calls a program has made so far, if the
+// client asked for progress. That function never blocks. The second function, stop, waits until the last notification
+// is sent.
 func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
 	tell, stop := sendNotices(ctx, req)
 	if tell == nil {
@@ -381,8 +383,8 @@ func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progr
 	return keepNewest(latest), func() { close(done); telling.Wait() }
 }
 
-// keepNewest returns a function that puts a progress notification into latest, a channel for one notification that
-// waits to be sent. If another one waits already, only the one with the larger number is kept.
+// keepNewest returns a function that puts a progress notification into the channel latest, which has room for one. If
+// a notification is already waiting there to be sent, only the newer of the two, with the larger number, is kept.
 func keepNewest(latest chan progressNotice) func(progressNotice) {
 	var mu sync.Mutex
 	return func(n progressNotice) {

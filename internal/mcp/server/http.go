@@ -50,8 +50,8 @@ func (s *Server) NewHTTPHandlers() *HTTPHandlers {
 	}
 }
 
-// liftTasks returns a handler that changes each request body with liftTask and then calls h. liftTask moves a
-// client's request for a task into _meta, because the SDK drops it elsewhere.
+// liftTasks returns a handler that applies liftTask to the body of each request and then calls h. liftTask moves a
+// client's request for a task to _meta, because the SDK drops the member anywhere else.
 func liftTasks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {

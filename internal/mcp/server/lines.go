@@ -33,7 +33,7 @@ func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
 	}}
 }
 
-// Connect starts reading.
+// Connect starts to read the client's lines and returns the connection.
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
 	go t.conn.readLines()
 	return t.conn, nil
@@ -139,8 +139,8 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
-// drainRequests refuses new requests, and ends the connection when the pending requests are answered, but no later
-// than after patience. The SDK's own connection would wait for them without sending their answers.
+// drainRequests refuses new requests and ends the connection when the pending requests are answered or the duration
+// patience is over. The SDK's own connection would wait for pending requests without sending their answers.
 func (c *lineConn) drainRequests(patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,8 +301,8 @@ func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// checkDeclared checks the protocol version that a request declares. It refuses unknown versions, and versions that
-// require initialize if the client has not sent it.
+// checkDeclared checks the protocol version that a request declares. It refuses unknown versions. It also refuses
+// versions with a handshake if the client has not sent initialize.
 func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	var version string
 	if json.Unmarshal(raw, &version) != nil {
@@ -400,8 +400,8 @@ func (c *lineConn) sendAnswer(r *jsonrpc.Response, text []byte) error {
 	return c.writeMessage(text)
 }
 
-// finishBatch adds an answer to a batch, and sends the batch if it is complete. text is nil for a request without an
-// answer.
+// finishBatch records that a request of a batch is finished, with text as its answer or nil if it gets none. When all
+// requests of the batch are finished, finishBatch sends their answers together.
 func (c *lineConn) finishBatch(b *batchAnswers, text []byte) error {
 	c.mu.Lock()
 	if b.open--; text != nil {

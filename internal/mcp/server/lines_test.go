@@ -48,7 +48,8 @@ type speaker struct {
 	asked int
 }
 
-// speak starts a server and connects a speaker to it. era is the protocol version that the speaker uses.
+// speak starts a server and connects a speaker to it, which is a client that writes arbitrary lines. The argument era
+// is the protocol version that the speaker uses.
 func speak(t testing.TB, era string) *speaker {
 	t.Helper()
 	began := make(chan struct{}, 1)
@@ -288,8 +289,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// FuzzClientLines checks that the server answers the next request whatever lines a client has written. choices
-// selects generated messages; raw is written unchanged.
+// FuzzClientLines checks that the server still answers the next request after a client has written arbitrary lines.
+// First it writes messages that MakeMessages generates from choices, and then the text raw unchanged.
 func FuzzClientLines(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `null`, `7`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":true,"method":7}`, "{}\n[]\r\n\x00",

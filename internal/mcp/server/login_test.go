@@ -58,8 +58,8 @@ func browsing(t *testing.T, e *engine.Engine, version string, elicit func(contex
 	return browsingWith(t, e, version, elicit, nil)
 }
 
-// browsingWith connects a client like browsing does. In addition, it calls complete with the id of each page with
-// which, according to the server, the person has finished.
+// browsingWith connects a client like browsing does. In addition, the client calls the function complete with a
+// page's id when a server reports that the person has finished with that page.
 func browsingWith(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
 	t.Helper()
 	toServer, fromClient := io.Pipe()

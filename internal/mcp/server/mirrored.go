@@ -17,10 +17,10 @@ import (
 
 const nameHeader = "Mcp-Name"
 
-// checkMirrored returns a handler that compares the headers of a request with its body in the cases that the SDK does
-// not check. This matters because proxies in front of Retort decide by the headers, and Retort by the body. The
-// header with the name of the tool is decoded before next is called, because next compares it with the body byte for
-// byte.
+// checkMirrored returns a handler that refuses a request if values of its body are mirrored in HTTP headers and the
+// two differ. It covers the cases that the SDK does not check. The check matters because proxies in front of Retort
+// decide by the headers, and Retort by the body. Before next is called, the header with the tool's name is decoded,
+// because next compares it with the body byte for byte.
 func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {

@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// shownBy returns a peer that describes which questions the client of a request can show to a person: forms, pages,
-// both or none.
+// shownBy returns a core.ClientPeer that says which questions the client of a request can show to a person: forms,
+// pages, both or none.
 func shownBy(req mcp.Request) *core.ClientPeer {
 	caps := capabilitiesOf(req)
 	if caps == nil || caps.Elicitation == nil {
@@ -34,8 +34,8 @@ func canShowQuestion(caps *mcp.ClientCapabilities, a core.ServerRequest) bool {
 	}
 }
 
-// pageOf returns the question that asks a person to open a server's page. Its id is created by Retort, because ids of
-// different servers could be equal.
+// pageOf returns the URL elicitation that asks a person to open a server's page. Retort creates the id of the
+// elicitation, because ids that come from different servers could be equal.
 func pageOf(a core.ServerRequest) *mcp.ElicitParams {
 	var p struct {
 		Message string `json:"message"`

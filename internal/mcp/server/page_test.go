@@ -16,7 +16,7 @@ import (
 const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=geheim"
 
 // openedPages holds the state of a server with two tools that need a web page to be opened. The tool get_first
-// refuses calls until the page was opened; get_midst asks the client to open the page during the call.
+// refuses calls until the page was opened. The tool get_midst asks the client to open it during the call.
 type openedPages struct {
 	mu        sync.Mutex
 	url       string
@@ -75,8 +75,8 @@ func (p *openedPages) asks() *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "url", URL: p.url, ElicitationID: p.ids[len(p.ids)-1], Message: "Connect ada@example.com"}
 }
 
-// reader returns the options of a client that answers every request to open a page with action. The client appends
-// requests to asked and completed pages to completed.
+// reader returns the options of a client that answers every request to open a page with action. The client records
+// these requests in asked. In completed, it records the ids of pages that are reported as completed.
 func (p *openedPages) reader(t *testing.T, action string, asked, completed *[]string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}, Form: &mcp.FormElicitationCapabilities{}}},

@@ -15,9 +15,9 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// TestPromptsAreApproved checks that a person must approve personal data of one server in a prompt's arguments for
-// another server. A denial, or a client that cannot ask, makes the request fail. Personal data in the address of a
-// resource is refused without asking.
+// TestPromptsAreApproved checks that personal data of one server is sent in a prompt's arguments to another server
+// only if a person approves. The request fails if the person denies it or the client cannot ask. Personal data in the
+// address of a resource is refused without asking.
 func TestPromptsAreApproved(t *testing.T) {
 	t.Parallel()
 	const settings = "servers: {a: {expose: direct}, b: {expose: direct}}"

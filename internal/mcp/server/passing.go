@@ -257,8 +257,9 @@ func (d *exposedServers) passRequest(
 	return nil, requestError(o)
 }
 
-// passOnce returns the result of a request to an exposed server, or the questions that wait for the person at the
-// client.
+// passOnce passes a request on to an exposed server and returns the Outcome, or instead the questions that the person
+// at the client must answer first. If the client has repeated the request with the answers, passOnce continues the
+// earlier execution, so that the server gets the request only once.
 func (d *exposedServers) passOnce(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest,
 ) (o core.Outcome, asked mcp.Result, err error) {
@@ -278,8 +279,9 @@ func (d *exposedServers) passOnce(
 	return o, nil, missingCapability(req, o)
 }
 
-// missingCapability returns the error of protocol version 2026-07-28 for a missing client capability, if a request
-// failed because the client did not declare a capability that the upstream server needs. Otherwise it returns nil.
+// missingCapability returns an error that names the capabilities that an upstream server needs and the client has not
+// declared, if a request failed because of them. Protocol version 2026-07-28 defines this error. In all other cases,
+// missingCapability returns nil.
 func missingCapability(req mcp.Request, o core.Outcome) error {
 	var lacks *core.MissingCapability
 	if !isModern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {

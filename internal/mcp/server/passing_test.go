@@ -20,7 +20,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// upstream returns an engine's entry for an SDK server that runs in this process and is connected by pipes.
+// upstream returns an engine.Server for an SDK server that runs in this process and is connected by pipes.
 func upstream(name string, s *mcp.Server) engine.Server {
 	return engine.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		toServer, fromClient := io.Pipe()
@@ -30,7 +30,7 @@ func upstream(name string, s *mcp.Server) engine.Server {
 	}}
 }
 
-// overHTTP returns an engine's server entry for an SDK server behind Streamable HTTP.
+// overHTTP returns an engine.Server for an SDK server that is reached over Streamable HTTP.
 func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	listener := httptest.NewServer(handler)
@@ -234,8 +234,9 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	}
 }
 
-// withApprovalChannel returns a server whose tools ask the client a question during a call: by a request to the
-// client in protocol versions with a handshake, otherwise in the result of the call.
+// withApprovalChannel returns a server that needs a channel to the client, because its tools ask the client a
+// question during a call. In protocol versions with a handshake, they send the client a request; in later versions,
+// the result of the call contains the question.
 func withApprovalChannel(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
 	form := &mcp.ElicitParams{Message: "Which colour?\u202e", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)}

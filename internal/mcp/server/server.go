@@ -52,8 +52,8 @@ type Server struct {
 	principal string
 	rounds    *RequestStates
 	log       *slog.Logger
-	// offerResume adds resume_execution to the lean set of tools. It is called when an execution begins to wait for
-	// an approval.
+	// offerResume adds resume_execution to the offered tools if the Server offers only the lean (small) set. It is
+	// called when an execution begins to wait for an approval.
 	offerResume func()
 	direct      *exposedServers // nil: no server is exposed
 	talks       openConversations

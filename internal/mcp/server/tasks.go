@@ -36,7 +36,7 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 	// tasksVersion is the only protocol version in which the client decides which calls become tasks.
 	tasksVersion = "2025-11-25"
-	// relatedTask is the key in the _meta of a message whose value names the task that the message belongs to.
+	// relatedTask is a key in the _meta of a message. Its value names the task that the message belongs to.
 	relatedTask = "io.modelcontextprotocol/related-task"
 	// taskAsked is the _meta key under which liftTask stores a client's request for a task, because the SDK keeps
 	// _meta but no unknown members.
@@ -45,8 +45,8 @@ const (
 	taskGrace = 2 * time.Second
 	// pollEvery is the polling interval that clients are asked to use.
 	pollEvery = time.Second
-	// maxTalks bounds how many tasks at a time have a conversation, in which upstream servers can ask the client
-	// questions.
+	// maxTalks bounds how many tasks at a time have a conversation with their client, in which upstream servers can
+	// ask the client questions.
 	maxTalks = 256
 	taskPage = 100
 )
@@ -246,8 +246,8 @@ func supportsTasks(definition json.RawMessage) bool {
 }
 
 // answerCall answers a call with a task if the call must become one. In protocol version 2025-11-25 the client
-// requests a task; in later versions the server decides. The result is reports whether answerCall has answered the
-// call. If it has not, the call must be handled without a task.
+// requests a task; in later versions the server decides. The second result is false if answerCall has not answered
+// the call, which must then be handled without a task.
 func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)
@@ -371,8 +371,8 @@ func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, response
 	}
 }
 
-// asCall returns a tool call with the session and the _meta of a request about a task. It serves to call functions
-// that accept only tool calls.
+// asCall returns a tool call that has the session and the _meta of req, a request about a task. The tool call is
+// passed to functions that need the session or the _meta but accept only tool calls.
 func asCall(req mcp.Request) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}

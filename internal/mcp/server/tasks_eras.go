@@ -125,8 +125,9 @@ func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequ
 	}
 }
 
-// dangersOf returns the danger of each request to a client, by the request's name. A request that does not belong to
-// a waiting approval comes from an upstream server and has the danger serverForm.
+// dangersOf returns a map from the names of requests to a client to their dangers; the most dangerous request is sent
+// first. A request that does not belong to a waiting approval comes from an upstream server and has the danger
+// serverForm.
 func dangersOf(requests mcp.InputRequestMap, waiting []core.Approval) map[string]int {
 	dangers := map[string]int{}
 	for name := range requests {
@@ -146,8 +147,8 @@ func byDanger(dangers map[string]int) []string {
 	})
 }
 
-// askOver sends the client one request that belongs to the task id, such as a form. It returns the client's answer,
-// or nil if none is found.
+// askOver sends one request, such as a form, to the client over its session. The request says that it belongs to the
+// task with the given id. askOver returns the client's answer, or nil if the client does not answer.
 func askOver(ctx context.Context, session *mcp.ServerSession, id string, request mcp.InputRequest) mcp.InputResponse {
 	meta := map[string]any{relatedTask: map[string]any{"taskId": id}}
 	switch p := request.(type) {
@@ -196,9 +197,9 @@ func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 	}()
 }
 
-// awaitGrace waits for the end of a task for the grace period of a call. If the task ends in time, it returns the
-// task's result as the result of the call; otherwise it returns the task. It is for clients of protocol version
-// 2026-07-28.
+// awaitGrace waits for the end of a new task, at most for the grace period of a call. If the task ends in time,
+// awaitGrace returns the task's result as the result of the call; otherwise it returns the task. It is for clients of
+// protocol version 2026-07-28.
 func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Result, error) {
 	waiting, done := context.WithTimeout(ctx, k.server.grace)
 	defer done()

@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// taskEngine is an engine with a queue of jobs whose times are the same in each run. The program "ask" becomes the
-// job x9, which waits for a person. For the program "full", Submit fails with the error that the queue is full.
+// taskEngine is an engine with a queue of jobs, whose times are fixed. The program "ask" becomes the job x9, which
+// waits for a person. For the program "full", Submit fails because the queue is full.
 type taskEngine struct {
 	*engine
 	mu    sync.Mutex
@@ -286,7 +286,7 @@ func TestServersAskInTasks(t *testing.T) {
 	}
 }
 
-// askingEngine asks the client a question during each job, and sends the answer to said.
+// askingEngine asks the client a question during each job, and sends the answer to the channel said.
 type askingEngine struct {
 	*taskEngine
 	said chan string
@@ -302,8 +302,8 @@ func (e *askingEngine) Submit(ctx context.Context, j core.Job) (core.JobState, e
 	return t, err
 }
 
-// TestTaskSupport checks that the list of tools marks those that can be called as tasks, for clients of 2025-11-25
-// only.
+// TestTaskSupport checks that the list of tools marks the tools that can be called as tasks, for clients of
+// 2025-11-25 only.
 func TestTaskSupport(t *testing.T) {
 	k := talkTo(t, newTaskEngine())
 	k.say(asksPerson)

@@ -82,8 +82,8 @@ type byteSpan struct {
 	text     bool   // the data are text
 }
 
-// fillSpans returns a copy of the document in which the content of each base64 string is replaced by what the
-// function with returns for it. It skips strings whose decoded data is nil.
+// fillSpans returns a copy of the document in which each base64 string has new content. The function in the argument
+// with returns the new content of a string. Strings whose decoded data is nil stay unchanged.
 func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []byte {
 	var out bytes.Buffer
 	at := 0

@@ -495,7 +495,7 @@ func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled
 }
 
 // bypassGuard returns the guard that counts the data which bypasses the model's context: the arguments and results of
-// calls. In a client without Retort, this data would be in the context.
+// the calls that programs make. If the model made these calls itself, its context would contain all of this data.
 func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -27,7 +27,7 @@ func (t *CallCounter) attachTo(x ExecutionContext) {
 	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Reporter
 }
 
-// countHit counts a call that was answered from the cache.
+// countHit counts a cache hit: a call that was answered from the cache.
 func (t *CallCounter) countHit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -189,7 +189,8 @@ func (d *Searcher) buildIndex() <-chan struct{} {
 	return done
 }
 
-// listTools returns all tools that pass the filter, in their order.
+// listTools returns the tools that pass the filter, in the order of the toolset. It returns at most limit tools, but
+// counts all of them.
 func listTools(tools *core.Toolset, f index.SearchFilter, limit int) SearchResult {
 	var a SearchResult
 	for _, s := range tools.Servers {

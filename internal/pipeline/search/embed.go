@@ -98,7 +98,8 @@ func responseError(response *http.Response) error {
 	return fmt.Errorf("it answered %q", text)
 }
 
-// readEmbeddings returns the vectors in a response to a request with n texts.
+// readEmbeddings returns the vectors that the endpoint's response contains. There must be one for each of the n texts
+// that were sent.
 func readEmbeddings(data []byte, n int) ([][]float32, error) {
 	var answer struct {
 		Data []struct {

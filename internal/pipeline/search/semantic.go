@@ -235,7 +235,7 @@ func embeddedText(t *core.Tool) string {
 	return clipText(b.String(), maxText)
 }
 
-// clipText cuts a text to at most limit bytes, between two characters, and replaces invalid UTF-8.
+// clipText cuts a text to at most limit bytes without splitting a character, and replaces invalid UTF-8.
 func clipText(text string, limit int) string {
 	if len(text) > limit {
 		for limit > 0 && !utf8.RuneStart(text[limit]) {

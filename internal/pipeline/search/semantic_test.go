@@ -116,7 +116,7 @@ func input(r *http.Request) (model string, texts []string) {
 }
 
 // wellBehaved handles embedding requests correctly. It returns the vectors in reverse order, which is allowed because
-// each has its number in the field index.
+// the field index says to which text each vector belongs.
 func wellBehaved(w http.ResponseWriter, r *http.Request) {
 	model, texts := input(r)
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" || model != "tiny" {

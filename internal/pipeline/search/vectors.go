@@ -34,7 +34,7 @@ const (
 	recordHead  = 4 + 4 + sha256.Size + 4
 )
 
-// vectorKey identifies the tool definition that a vector belongs to.
+// vectorKey is the key under which a tool's vector is stored: a hash of the tool's server and definition.
 type vectorKey [sha256.Size]byte
 
 func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }

@@ -114,7 +114,8 @@ func (p *exprParser) parseBinary(
 	return exprPart{}, err
 }
 
-// noteKey records the key of an index such as args["name"] if it is a literal, because the condition reads that key.
+// noteKey adds the key of an index expression such as args["name"] to the names that the condition reads. It does
+// nothing if the key is not a literal, because the name is then unknown.
 func (p *exprParser) noteKey(key exprPart) {
 	if key.text != nil {
 		p.names = append(p.names, *key.text)

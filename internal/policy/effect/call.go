@@ -180,7 +180,7 @@ func (w *argumentWalk) judgeObject(key string) {
 	}
 }
 
-// judgeFlag judges an argument whose value is true, such as {"permanent": true}.
+// judgeFlag judges an argument whose value is true, such as {"permanent": true}, by its name.
 func (w *argumentWalk) judgeFlag(key string) {
 	for _, text := range w.splitKey(key) {
 		word := lookupWord(text)
@@ -244,7 +244,7 @@ func (w *argumentWalk) judgeMethod(key, value string) {
 	}
 }
 
-// commandLine judges the arguments of a command, as in {"args": ["push", "--force"]}.
+// commandLine judges text that becomes part of a command line, as in {"args": ["push", "--force"]}.
 func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
 		w.raiseEffect(key, core.EffectDestructive, "a command line")
@@ -287,7 +287,8 @@ func (w *argumentWalk) judgeAction(key, value string) {
 	}
 }
 
-// judgeQuery judges a string that may be a query. last is the last word of the argument's name.
+// judgeQuery judges a string that may be a query. The argument last is the last word of the name under which the tool
+// gets the string.
 func (w *argumentWalk) judgeQuery(key, last, value string) {
 	if j, ok := judgeGraphQL(value); ok {
 		w.queries++

@@ -136,16 +136,16 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb makes the judgement destructive because of a destructive verb with which the description names a
-// further action of the tool.
+// addFurtherVerb makes the judgement destructive, unless it already is. The argument verb is the reason: a
+// destructive verb with which the description names a further action of the tool.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
 	}
 }
 
-// isPast reports whether a phrase such as "permanently delet" is followed by text that turns its verb into an
-// adjective, as in "permanently deleted rows".
+// isPast reports whether a phrase that was found in a description, such as "permanently delet", is part of an
+// adjective, as in "permanently deleted rows". The argument rest is the text after the phrase.
 func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
 }
@@ -231,15 +231,15 @@ func runsQuery(words []string) bool {
 	return false
 }
 
-// hasDeterminer reports whether an article or a similar word follows the word at i. If so, the word is a verb, as in
-// "Posts a message", and not a noun, as in "Posts of a user".
+// hasDeterminer reports whether a determiner, such as an article, follows the word at i. If so, the word is a verb,
+// as in "Posts a message", and not a noun, as in "Posts of a user".
 func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
 
 // furtherVerbs returns the destructive verbs that name further actions of the tool, as in "and deletes" or "will
-// send". Negated verbs and verbs with another subject do not count. The first word of a later sentence counts only in
-// the third person, because an imperative may instruct the model instead.
+// send". Verbs that are negated or have another subject do not count. At the beginning of a later sentence, a verb
+// counts only in the third person, because an imperative may be an instruction to the model.
 func furtherVerbs(words []string, first bool) []string {
 	var found []string
 	for i, text := range words {
@@ -259,7 +259,7 @@ func furtherVerbs(words []string, first bool) []string {
 	return found
 }
 
-// sufferedVerbs returns the destructive verbs in the passive voice, as in "the file will be deleted".
+// sufferedVerbs returns the destructive verbs that say what something will suffer, as in "the file will be deleted".
 func sufferedVerbs(words []string) (found []string) {
 	for i, text := range words {
 		stem, past := strings.CutSuffix(text, "ed")

@@ -127,7 +127,8 @@ var (
 	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
 	// starting contains verbs that run the object named after them: start_pipeline.
 	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")
-	// credentials contains nouns for credentials that a new one replaces: rotate_key.
+	// credentials contains nouns for credentials. When a new credential is made, as by rotate_key, the old one
+	// becomes invalid.
 	credentials = wordSet("secret key token credential password passphrase passcode certificate cert pin")
 	// renewing contains verbs that replace a credential and so make its former value invalid: rotate_key.
 	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")

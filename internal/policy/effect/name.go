@@ -70,9 +70,9 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether it is uncertain that the word at i is a reading verb, as in frobnicate_search_index. The
-// word can also be a noun, and the first word of the name is unknown. If a verb such as get directly follows, it is
-// certain.
+// isGuess reports whether it is only a guess that the word at i is a reading verb, as in frobnicate_search_index.
+// That is so if the word can also be a noun and the first word of the name is unknown. If a verb such as get directly
+// follows, it is no guess.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
@@ -152,8 +152,8 @@ func hasAny(words []string, nouns map[string]bool) bool {
 	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }
 
-// objectOf returns the last word of a verb's object in the singular, such as job for start_nightly_job_by_id. rest
-// holds the words after the verb.
+// objectOf returns the last word of a verb's object in the singular, such as job for start_nightly_job_by_id. The
+// argument rest holds the words that follow the verb.
 func objectOf(rest []string) string {
 	if end := objectEnd(rest); end > 0 {
 		return singularOf(rest[end-1])
@@ -215,8 +215,8 @@ func (w knownWord) countsAfterVerb(p wordPosition) bool {
 // isPlural reports whether w, which can be a noun or a verb, looks like the plural of the noun, as in orders.
 func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
-// isMade reports whether a name says that its last word, at i, is created or changed, as in create_order and
-// modify_order. It also returns true if the last word is the verb and follows its object, as in payments_create.
+// isMade reports whether a name says that the thing named by the word at i is created or changed, as in create_order
+// and modify_order. The verb may also follow its object, as in payments_create; then the word at i is the verb.
 func isMade(words []string, i int) bool {
 	if i == 0 {
 		return false
@@ -236,9 +236,9 @@ func nounOf(text string) string {
 	return singularOf(text)
 }
 
-// readsNoun changes the judgement to reading if the name begins with a noun that a reading verb follows. The verb is
-// at the end of the name (order_get) or directly after the noun (order_get_status). end is the number of words before
-// an insignificant tail such as "by id".
+// readsNoun changes the judgement to reading if the name begins with a noun that a reading verb follows. This verb is
+// at the end of the name (order_get) or directly after the noun (order_get_status). The argument end is the number of
+// words in the name without an insignificant tail such as "by id".
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j
@@ -270,8 +270,8 @@ func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	return j
 }
 
-// withoutMethod removes the prefix of names such as API-post-page, which consist of an HTTP method and a path. It
-// records a write for POST. Other methods, such as DELETE, are judged like verbs.
+// withoutMethod removes the beginning "API-post" of a name such as API-post-page, which consists of an HTTP method
+// and a path, and records a write. Other methods, such as DELETE, stay in the name and are judged like verbs.
 func withoutMethod(words []string, j *textJudgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words

@@ -26,7 +26,8 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 	return j, true
 }
 
-// startsQuery reports whether a text begins with a statement known in any dialect, or contains nothing but comments.
+// startsQuery reports whether a text begins with a statement of any of the known query languages, or contains nothing
+// but comments.
 func startsQuery(text string) bool {
 	empty := true
 	for _, d := range dialects {
@@ -343,9 +344,9 @@ func (q *queryText) hasSign(sign string) bool {
 	return false
 }
 
-// mentionsQuery returns the effect of statements inside a text that may not be a query at all. It recognises
-// statements that change data by their form, such as DELETE FROM x or UPDATE x SET. It is used for arguments of tools
-// whose definition does not mention queries.
+// mentionsQuery returns the effect of SQL statements that a text mentions, although the text as a whole may be no
+// query. It recognises statements that change data by their form, such as DELETE FROM x or UPDATE x SET. It is used
+// for arguments of tools whose definition does not mention queries.
 func mentionsQuery(text string) textJudgement {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
@@ -365,7 +366,8 @@ func mentionsQuery(text string) textJudgement {
 	return j
 }
 
-// isWellFormed reports whether the words after the one at i fit a statement that begins with it, as FROM fits DELETE.
+// isWellFormed reports whether the word w at i and the words after it have the form of a statement, as DELETE and
+// FROM do.
 func (q *queryText) isWellFormed(i int, w string) bool {
 	next := q.textAt(i + 1)
 	switch w {

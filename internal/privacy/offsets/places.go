@@ -1,5 +1,6 @@
 // Package offsets maps hashes and numbers to places, using little memory for very many entries. A place is a 32-bit
-// number whose meaning the caller decides, for example an offset in a file. The place 0 means that there is no entry.
+// number whose meaning the caller decides, for example the offset of a record in a file. The place 0 means that there
+// is no entry.
 package offsets
 
 import (
@@ -7,10 +8,10 @@ import (
 	"slices"
 )
 
-// ByHash maps hashes to places. The zero value is empty and ready to use. A small table is a Go map. A large table
-// stores only 26 bits of each hash, so different hashes may collide, and the caller must compare the item at the
-// place. A large table takes 7 to 9 bytes per place and grows in many small parts, so that growing needs little extra
-// memory.
+// ByHash maps hashes to places, which are 32-bit numbers such as offsets in a file. The zero value is empty and ready
+// to use. A small ByHash is a Go map. A large one stores only 26 bits of each hash, so it cannot tell some hashes
+// apart, and the caller must check that the item at the place is the wanted one. A large ByHash takes 7 to 9 bytes
+// per place. It consists of 1,024 small hash tables that grow one by one, so that growing needs little extra memory.
 type ByHash struct {
 	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
@@ -19,14 +20,14 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few is the number of entries at which a ByHash moves all of them from a Go map to a hash table that needs less
-	// memory. The field Limit can set another number.
+	// Few is the number of entries from which on a ByHash uses less memory per entry. It then moves its entries from
+	// a Go map to hash tables that store only a part of each hash. The field Limit of a ByHash can set another
+	// number.
 	Few = 4096
 )
 
-// hashShard is one of the small hash tables of which a large table consists. It uses linear probing. Its entries are
-// ordered by tag, the part of a hash that is stored, so that the table can grow although it does not know the full
-// hashes.
+// hashShard is one of the small hash tables of which a large ByHash consists. It uses linear probing. It stores only
+// a part of each hash, the tag, and orders its entries by tag, so that it can grow without knowing the full hashes.
 type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -54,7 +55,8 @@ func (x *ByHash) FindOffset(h uint64, is func(place uint32) bool) uint32 {
 	return 0
 }
 
-// InsertOffset adds a place for a hash. While the table is small, it replaces the place stored for the same hash.
+// InsertOffset adds a place for a hash. In a small ByHash, it replaces the place that was stored for the same hash.
+// In a large one, a hash can have several places.
 func (x *ByHash) InsertOffset(h uint64, place uint32) {
 	if x.many != nil {
 		i, tag := splitHash(h)
@@ -91,7 +93,8 @@ func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	}
 }
 
-// bestPosition returns the position in the table at which the search for a tag, the stored part of a hash, begins.
+// bestPosition returns the position in the hash table at which the search for a tag begins. The tag is the part of a
+// hash that the table stores.
 func (s *hashShard) bestPosition(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
 
 func (s *hashShard) findTag(tag uint16, is func(place uint32) bool) int {
@@ -138,12 +141,13 @@ func (s *hashShard) growTable() {
 	}
 }
 
-// ByNumber maps non-negative numbers to places. The zero value is empty and ready to use.
+// ByNumber maps non-negative numbers to places, which are 32-bit numbers such as offsets in a file. The zero value is
+// empty and ready to use.
 type ByNumber struct{ pages []*offsetPage }
 
-// offsetPage holds the entries of a ByNumber for pageSize consecutive numbers. It needs only two bytes per entry
-// while the places to which these numbers are mapped are close together. They are if places were assigned in the
-// order of the numbers.
+// offsetPage holds the entries of a ByNumber for pageSize consecutive numbers. Each entry maps a number to an offset
+// or another place. An entry takes only two bytes while the places on the page are close together, as they are if
+// places are assigned in the order of the numbers.
 type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: no place

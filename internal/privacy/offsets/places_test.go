@@ -36,8 +36,8 @@ func TestByHash(t *testing.T) {
 	}
 }
 
-// TestNumbered checks that ByNumber returns every place, whether the places on a page are close together or far
-// apart.
+// TestNumbered checks that ByNumber returns the place of every number, whether the places on a page of the table are
+// close together or far apart.
 func TestNumbered(t *testing.T) {
 	var n ByNumber
 	want := map[int]uint32{}

@@ -18,9 +18,9 @@ import (
 var ErrProbing = errors.New("more comparisons could reveal its value")
 
 // Bounds on how many bits of a value comparisons may reveal to a principal. The rank of a value among n others
-// reveals log2(n) bits of it, so a program could find a value letter by letter by comparing its token with values of
-// its choice. Therefore tokens are compared only with tokens of the same type that servers have sent, and only up to
-// these bounds.
+// reveals log2(n) bits of the value. A program could therefore find a value letter by letter if it could compare the
+// value's token with texts of its choice. To prevent that, a token is compared only with tokens of the same type
+// whose values servers have sent, and only up to these bounds.
 const (
 	textBits   = 24.0     // about two lists of some thousand values each
 	numberBits = 14.0     // of values that have few bits, such as phone numbers, cards and dates: one list of 16,384
@@ -34,8 +34,8 @@ const (
 )
 
 // comparisonBudget counts how many bits of each value comparisons have revealed to each principal. It counts by value
-// and not by token, because a new session has new tokens for the same values. It lives as long as the Redactor. It is
-// safe for concurrent use.
+// and not by token, because a new session has new tokens for the same values. The counts are kept as long as the
+// Redactor exists. A comparisonBudget is safe for concurrent use.
 type comparisonBudget struct {
 	mu         sync.Mutex
 	principals map[string]map[valueKey]*comparedValue
@@ -53,8 +53,8 @@ func (c *comparisonBudget) keyOf(e vault.TokenEntry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// comparedValue records how many bits earlier comparisons have revealed about one value, and which of the latest
-// sorts included it.
+// comparedValue records how many bits of one value comparisons have revealed so far, and in which of the latest sorts
+// the value took part.
 type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused
@@ -101,8 +101,8 @@ func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *
 	return nil
 }
 
-// comparedBy returns the record of the values that the principal has compared so far. It returns an error if there
-// are too many principals, or if n more values would exceed maxCompared.
+// comparedBy returns the records of the values that the principal has compared so far. It returns an error if too
+// many principals have compared values, or if a comparison of n further values would exceed maxCompared.
 func (c *comparisonBudget) comparedBy(principal string, n int) (map[valueKey]*comparedValue, *core.Error) {
 	known, ok := c.principals[principal]
 	if !ok {
@@ -129,7 +129,7 @@ func entryOf(known map[valueKey]*comparedValue, t valueKey) *comparedValue {
 	return k
 }
 
-// sortedTogether reports whether all of the given values were already sorted together, by one earlier sort.
+// sortedTogether reports whether a single earlier sort included all of the given values.
 func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	first, ok := known[values[0]]
 	if !ok {
@@ -147,8 +147,8 @@ func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	return false
 }
 
-// checkBudget returns an error if the cost of a comparison, in bits, exceeds the remaining budget of any compared
-// value.
+// checkBudget returns an error if a comparison reveals more bits than may still be revealed about any of the compared
+// values. The argument cost is the number of bits that the comparison reveals.
 func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost float64) *core.Error {
 	for _, v := range values {
 		spent := 0.0

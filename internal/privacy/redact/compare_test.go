@@ -10,7 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// tokensOf returns the tokens that a program sees in place of the texts when the server has sent them.
+// tokensOf passes texts to a session as a server's result. It returns the tokens that a program then sees in their
+// place.
 func tokensOf(t *testing.T, s *Session, server string, texts ...string) []string {
 	t.Helper()
 	document, err := json.Marshal(texts)
@@ -138,8 +139,8 @@ func TestSessionsShareABudget(t *testing.T) {
 	}
 }
 
-// TestSortingAgain checks that sorting the same list again, or a part of it, is never refused, because it reveals
-// nothing new.
+// TestSortingAgain checks that sorting the same list again, or only some of its values, is never refused, because
+// that reveals nothing new.
 func TestSortingAgain(t *testing.T) {
 	s := open(t, Options{})
 	var texts []string

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileFormats lists the extensions of files in which tokens may be replaced by values. Programs that open such files
-// do not load remote content and do not execute anything in the file, apart from spreadsheet formulas.
+// fileFormats lists the extensions of files in which tokens may be replaced by values. Only formats are listed whose
+// programs load no remote content and execute nothing in the file, apart from spreadsheet formulas.
 var fileFormats = map[string]fileFormat{
 	".txt": textFormat, ".log": textFormat, ".csv": tableFormat, ".tsv": tableFormat,
 	".json": jsonFormat, ".jsonl": jsonFormat, ".ndjson": jsonFormat,
@@ -71,8 +71,8 @@ func inJSON(value string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// hasFormulas reports whether a spreadsheet could evaluate a cell of the text as a formula, with any of the usual
-// column separators. Signed numbers do not count as formulas.
+// hasFormulas reports whether a spreadsheet could evaluate a cell of the text as a formula, whichever of the usual
+// column separators it uses. Signed numbers do not count as formulas.
 func hasFormulas(text string) bool {
 	text = strings.TrimPrefix(text, "\ufeff")
 	first := strings.ToLower(strings.TrimLeft(text[:min(len(text), 1024)], " \t\r\n\"'"))

@@ -14,8 +14,8 @@ var further = Options{
 	Keys:  map[string]pii.Type{"badge": "employee_id"},
 }
 
-// TestFurtherTypes checks that types which the settings add are hidden like the built-in ones. Their values are found
-// by pattern, word list and key, also in JSON numbers and under a key such as "id".
+// TestFurtherTypes checks that custom types of personal data, which the settings add, are hidden like the built-in
+// types. Their values must be found by pattern, word list and key, also in JSON numbers and under a key such as "id".
 func TestFurtherTypes(t *testing.T) {
 	s := open(t, further)
 	const document = `{"id":"EMP-000001","note":"EMP-000002 wrote to bob@corp.example of Bluebird, EMP-0000003 did not","badge":"x-17","number":47110001,"price":4711}`
@@ -45,9 +45,9 @@ func TestFurtherTypesOverlap(t *testing.T) {
 	}
 }
 
-// TestTreatmentHide checks that the treatment Hide replaces values from one server by tokens while another server's
-// values stay visible. SealedType must say the same: that programs get tokens in properties of the first server's
-// results, and values in those of the second server's results.
+// TestTreatmentHide checks that the treatment Hide replaces values in one server's results by tokens, while the same
+// values in another server's results stay visible. SealedType must tell programs the same: tokens for the first
+// server, values for the second.
 func TestTreatmentHide(t *testing.T) {
 	s := open(t, Options{Modes: map[pii.Type]HideMode{pii.IP: Off}, Treats: func(server string, typ pii.Type) TypeTreatment {
 		if server == "hr" && (typ == pii.Name || typ == pii.IP) {

@@ -152,8 +152,8 @@ func (s *Session) ShowJSON(document []byte) []byte {
 	return []byte(out)
 }
 
-// replaceTokens replaces the tokens in a text by their values, each encoded by the function spell. The second result
-// is false if the resulting text would exceed the given number of bytes.
+// replaceTokens replaces the tokens in a text by their values. The function spell encodes each value for the text.
+// The second result is false if the resulting text would exceed the given number of bytes.
 func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0

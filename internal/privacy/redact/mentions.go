@@ -36,8 +36,8 @@ func hasMention(text string, wanted [][]rune) bool {
 }
 
 // wordLetters returns the letters, digits and combining marks of a text in lower case. edges[i] reports whether a
-// word begins before letter i, and its last element stands for the end of the text. In scripts without spaces, every
-// position counts as a word boundary.
+// word begins before letters[i]. A last, additional element of edges stands for the end of the text. In scripts
+// without spaces, every position counts as a word boundary.
 func wordLetters(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {

@@ -124,8 +124,8 @@ var carriers = []string{
 	"cmd", "sql", "expression", "log",
 }
 
-// canCarryAway reports whether the text around a token could send its value elsewhere, for example because it is a
-// URL.
+// canCarryAway reports whether the text around a token, or the name of the argument that contains it, suggests that
+// the value could be sent elsewhere. An example is a URL.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	if bytes.Contains(text, []byte("://")) {
 		return true

@@ -28,7 +28,7 @@ import (
 // all.
 type HideMode string
 
-// Each mode says who sees a token instead of the value.
+// Each mode says who sees a token in place of a personal value: programs and the model, only the model, or nobody.
 const (
 	Sealed HideMode = "sealed" // from programs and the model
 	Border HideMode = "border" // from the model; programs compute with the real text
@@ -59,11 +59,12 @@ type Options struct {
 	Treats func(server string, t pii.Type) TypeTreatment
 }
 
-// TypeTreatment says how values of a type are handled in the results of one server. It can override the mode that the
-// type has for all servers.
+// TypeTreatment says how values of one type of personal data are handled in the results of one server. It can
+// override the mode that the type has for all servers.
 type TypeTreatment string
 
-// A treatment other than Usual overrides the mode of a type for one server's results.
+// The treatments of values in one server's results. All except Usual override the mode that the values' type has for
+// all servers.
 const (
 	Usual TypeTreatment = ""      // as the mode of its type says
 	Hide  TypeTreatment = "hide"  // programs get a token, whatever the mode
@@ -96,8 +97,8 @@ func New(o Options, store *vault.TokenVault) *Redactor {
 	return s
 }
 
-// SessionName returns the name under which a principal's session is stored. principal is "" if there is only one
-// principal.
+// SessionName returns the name under which a session of a principal is stored. The argument principal is "" if there
+// is only one principal.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
 // OpenSession returns the named session with its stored tokens and known values. The error is a *core.Error if the
@@ -431,8 +432,8 @@ func (s *Session) RedactProgram(code string) (string, error) {
 	return s.redactSource(code, []string{modelSource})
 }
 
-// RedactSkill works like RedactProgram for a skill. The current model did not write the skill, so the values stay
-// hidden from it.
+// RedactSkill works like RedactProgram, but for the code of a skill. The current model did not write this code, so
+// the values in it stay hidden from the model.
 func (s *Session) RedactSkill(code string) (string, error) { return s.redactSource(code, nil) }
 
 func (s *Session) redactSource(code string, from []string) (string, error) {

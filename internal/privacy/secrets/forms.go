@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// encodedForm represents a secret in one encoding, reduced to its letters and digits.
+// encodedForm represents one encoding of a secret, such as Base64 or hexadecimal, of which only the letters and
+// digits are kept.
 type encodedForm struct {
 	text  string // significant characters
 	label string
@@ -35,7 +36,8 @@ const (
 	minGap = 3
 )
 
-// formsOf returns the encoded forms of a secret that can be found even if escapes and separators interrupt them.
+// formsOf returns the forms of a secret that must be found even if escapes and separators interrupt them: the secret
+// itself and its encodings.
 func formsOf(value, label string) (all []encodedForm) {
 	add := func(f encodedForm) {
 		if len(f.text) < indexWindow || f.value < indexWindow && !f.coded {
@@ -84,7 +86,8 @@ func numberForms(value string) (all []string) {
 	return all
 }
 
-// requiredLength returns how many characters of an encoded form must match: half of them, or all if it is short.
+// requiredLength returns how many characters of an encoded form must be found in a text for a match: half of them, or
+// all if the form is short.
 func requiredLength(text string) int {
 	if len(text) < 2*longValue {
 		return len(text)
@@ -147,7 +150,8 @@ func plainAt(text string, i int) escapeUnit {
 	return singleUnit(text[i], i+1)
 }
 
-// separatorCounts returns, for each significant byte of a text, the number of separator bytes before it.
+// separatorCounts returns, for each byte of a text that belongs to a letter or digit, how many separator bytes are
+// directly before it.
 func separatorCounts(text string) (own []uint8) {
 	n := uint8(0)
 	for i := 0; i < len(text); {
@@ -163,8 +167,8 @@ func separatorCounts(text string) (own []uint8) {
 	return own
 }
 
-// maxSeparators returns how many separator bytes may precede character i. Each separator in the secret itself may be
-// escaped and surrounded by other separators.
+// maxSeparators returns how many bytes of separators a text may have before character i of the form. The number is
+// larger if the secret itself has separators there, because each of these may be escaped and surrounded by others.
 func (f *encodedForm) maxSeparators(i int) int {
 	if f.own == nil {
 		return f.gap
@@ -175,9 +179,9 @@ func (f *encodedForm) maxSeparators(i int) int {
 // longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns the part of a value's Base64 that is the same in every Base64 text that contains the value at an
-// offset which leaves the remainder shift when divided by 3. It omits the characters that also encode neighbouring
-// bytes.
+// base64Core returns the core of a value's Base64: the characters that depend on the value alone, and not on
+// neighbouring bytes. They depend on the value's offset in the encoded text, namely on the remainder shift when this
+// offset is divided by 3.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])

@@ -57,8 +57,8 @@ func (r *pieceReplacer) replaceJSON() {
 	}
 }
 
-// overlappingPiece reports whether the next piece overlaps the range from start to end. It drops the pieces that end
-// before start.
+// overlappingPiece reports whether the next piece to replace overlaps the range from start to end of the text. It
+// first drops the pieces that end before start.
 func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	for len(r.found) > 0 && r.found[0].end <= start {
 		r.found, r.written = r.found[1:], false

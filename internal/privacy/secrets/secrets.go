@@ -97,8 +97,8 @@ func plainLabel(label string) string {
 	return strings.TrimSpace(label[:min(len(label), maxLabel)])
 }
 
-// Mask returns a text in which registered secrets are replaced by labels. JSON stays JSON of the same structure. If
-// the text contains no secret, Mask returns text itself and allocates nothing. It never modifies text.
+// Mask returns a copy of a text in which registered secrets are replaced by labels. JSON stays JSON of the same
+// structure. If the text contains no secret, Mask returns text itself and allocates nothing. It never modifies text.
 func (m *Masker) Mask(text []byte) []byte {
 	t := m.currentTable()
 	if t == nil {
@@ -139,7 +139,8 @@ type textPiece struct {
 	value      int // length of what was found, which tells whose label counts
 }
 
-// mergePieces sorts pieces and merges those that overlap. The merged piece gets the label of the longest one.
+// mergePieces sorts the pieces of a text that are to be replaced, and merges those that overlap. A merged piece gets
+// the label of the longest secret in it.
 func mergePieces(found []textPiece) []textPiece {
 	slices.SortFunc(found, func(a, b textPiece) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), strings.Compare(a.label, b.label))

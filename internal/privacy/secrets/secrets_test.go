@@ -30,8 +30,8 @@ func known(values ...string) *Masker {
 	return m
 }
 
-// spelt returns many spellings of a value, by name, all of which the Masker must find. JSON spellings contain what is
-// between the quotes of a string.
+// spelt returns many spellings of a value, each under a name that describes it. The Masker must find all of them.
+// JSON spellings are without the quotes around the string.
 func spelt(v string) map[string]string {
 	quoted, _ := json.Marshal(v)
 	each := func(format string) string {
@@ -167,7 +167,8 @@ func TestFurtherSpellings(t *testing.T) {
 	}
 }
 
-// TestHalfIsEnough checks that if a secret is cut into two texts, at most half of it stays readable.
+// TestHalfIsEnough checks that half of a secret is enough to find it: if a secret is cut into two texts, at most half
+// of it stays readable.
 func TestHalfIsEnough(t *testing.T) {
 	m := known(token)
 	for at := 1; at < len(token); at++ {
@@ -183,8 +184,8 @@ func TestHalfIsEnough(t *testing.T) {
 	}
 }
 
-// TestLongTexts checks that a secret is found in texts that are longer than one batch of the scan, also where it
-// crosses the boundary of two batches.
+// TestLongTexts checks that a secret is found anywhere in a long text, which is scanned in several batches, and also
+// where the secret crosses the boundary of two batches.
 func TestLongTexts(t *testing.T) {
 	m := known(token)
 	for _, at := range []int{batchBytes - 50, batchBytes - 10, batchBytes, batchBytes + 36, batchBytes + 37, batchBytes + 72, 2*batchBytes - 5, 3 * batchBytes} {
@@ -340,7 +341,7 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// clean returns n bytes of typical tool results that contain no secrets.
+// clean returns n bytes of text that resembles the result of a tool and contains no secrets.
 func clean(n int) []byte {
 	var b strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))

@@ -25,20 +25,20 @@ type valueSpelling struct {
 	alone       bool // it counts only where it is no part of a word
 }
 
-// windowPlace says where a window (a short sequence of bytes) occurs in secrets: in which form or spelling of a
-// secret, and at which offset.
+// windowPlace says where a window, which is a short sequence of bytes, occurs in the secrets to search for. The field
+// of is the number of the form or spelling of a secret, and at is the offset in it.
 type windowPlace struct{ of, at int }
 
-// windowIndex maps windows, which are sequences of up to eight bytes, to the places where they occur in secrets. A
-// bit filter excludes most other windows without a map lookup.
+// windowIndex maps windows, which are sequences of up to eight bytes, to the places in secrets where they occur. A
+// bit filter tells quickly, without a map lookup, that most other windows occur in no secret.
 type windowIndex struct {
 	filter []uint64
 	shift  uint
 	places map[uint64][]windowPlace
 }
 
-// maxAlike bounds the number of places stored for one window. Tokens with a common prefix have equal windows; they
-// are still found by their other windows.
+// maxAlike bounds how many places are stored for one window, a sequence of a few bytes. Tokens with a common prefix
+// have many equal windows. Such a token is still found by the windows that it has alone.
 const maxAlike = 64
 
 func (x *windowIndex) addWindow(w uint64, p windowPlace) {
@@ -70,8 +70,8 @@ func (x *windowIndex) mayContain(w uint64) bool {
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
-// exactWindow is a bit mask that keeps the last minValue bytes that were read of a text. Spellings of secrets are
-// indexed by their first minValue bytes.
+// exactWindow is a bit mask that keeps only the last minValue bytes that were read of a text. No secret is shorter
+// than minValue bytes. The spellings of secrets are therefore indexed by their first minValue bytes.
 const exactWindow = 1<<(8*minValue) - 1
 
 func windowOf(text string) (w uint64) {
@@ -81,8 +81,8 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compileTable builds the search table for secrets. labels maps the value of each secret to its label. The result
-// does not depend on the order in which secrets were added.
+// compileTable builds the search table for the secrets in labels, which maps the value of each secret to its label.
+// The result does not depend on the order in which secrets were added.
 func compileTable(labels map[string]string) *searchTable {
 	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
@@ -132,8 +132,8 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings searches a text byte for byte for spellings of secrets. It appends the places where it finds one to
-// the given list.
+// findSpellings searches a text, byte for byte, for the spellings of secrets. It appends what it has found to the
+// list found.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
@@ -195,7 +195,8 @@ func escapeAt(text []byte, i int) int {
 	return 2
 }
 
-// formScanner holds the letters and digits of a part of the text after decoding, and their offsets in the text.
+// formScanner holds a part of a text in decoded form: its letters and digits, and for each of their bytes the offset
+// in the original text.
 type formScanner struct {
 	text  []byte // what counts
 	start []uint32
@@ -286,8 +287,8 @@ func (s *formScanner) verifyPlaces(
 	return found, done
 }
 
-// pieceBounds extends a match in both directions. At first, only a window of a few bytes is known to match the form.
-// pieceBounds returns the whole range that matches.
+// pieceBounds returns the bounds of a match in the scanner's text. At first, only a window of a few bytes is known to
+// match the form f. pieceBounds extends the match in both directions as far as the text and the form agree.
 func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -305,8 +306,8 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	return from, to
 }
 
-// maxUnseen bounds how far apart two characters of a secret may be, in bytes, so that the text between them is still
-// searched for invisible characters.
+// maxUnseen bounds the distance, in bytes, between two neighbouring characters of a secret. Up to this distance, the
+// text between them is examined for invisible characters, which do not count as separators.
 const maxUnseen = 4 << 10
 
 // isNear reports whether at most gap bytes lie between two neighbouring letters or digits: the one at index i and the
@@ -332,7 +333,8 @@ func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	return between <= gap
 }
 
-// unitEnd returns the end, in the text, of the character or escape that byte i was decoded from.
+// unitEnd returns the offset in the text at which a character or escape ends, namely the one from which byte i of the
+// scanner was decoded.
 func (s *formScanner) unitEnd(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
 
 // includeBase64Edges extends a piece by the Base64 characters next to it, which encode bytes of the secret together

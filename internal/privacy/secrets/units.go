@@ -15,9 +15,9 @@ import (
 // What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
 // no UTF-8 count, too.
 
-// kept marks the bytes that are significant: ASCII letters and digits, and bytes of other characters. folded maps
-// capital letters to lower case. begins marks the bytes with which a unit to be decoded begins: an escape, a tag, or
-// a character that may be a separator or stand for another character.
+// kept marks the bytes that count when secrets are compared: ASCII letters and digits, and bytes of other characters.
+// folded maps capital letters to lower case. begins marks the bytes at which something may have to be decoded: an
+// escape, a tag, or a character that may be a separator or stand for another character.
 var kept, begins, folded = characterClasses()
 
 func characterClasses() (kept, begins [256]bool, folded [256]byte) {
@@ -74,8 +74,8 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
-// escapeUnit represents a decoded character, escape or separator. The field text holds the n bytes that result from
-// decoding. For a separator, n is 0.
+// escapeUnit represents what one character, escape or separator of a text is decoded to: n bytes in the field text.
+// For a separator, n is 0.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -135,7 +135,8 @@ func unitAt(text []byte, i int) escapeUnit {
 	return singleUnit(text[i], i+1)
 }
 
-// tags lists HTML tags that can interrupt a text without being visible themselves.
+// tags lists the HTML tags that may stand between the characters of a secret, because a browser does not show the
+// tags themselves.
 var tags = []string{
 	"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong",
 	"sub", "sup", "tt", "u", "wbr",
@@ -251,8 +252,8 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// decodeNumber decodes an escape at i, which consists of the given prefix, a number in the given base, and a closing
-// brace. end is 0 if there is no such escape at i.
+// decodeNumber decodes an escape at offset i. The escape begins with the prefix opens, followed by a number in the
+// given base and a closing brace. The result end is 0 if there is no such escape.
 func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -283,8 +284,8 @@ func readOctal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// readOctets decodes a UTF-8 character whose bytes are escaped one by one. first is its first byte. next decodes the
-// byte at an offset and returns the offset after it, or 0 if none is found.
+// readOctets decodes a UTF-8 character whose bytes are escaped one by one. The argument first is its first byte. The
+// function next decodes the escaped byte at an offset and returns the offset after it, or 0 if there is none.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -341,7 +342,8 @@ func percentByte(text []byte, i int) (c byte, end int) {
 // maxEntity bounds the length of the name or number in an HTML entity, in bytes.
 const maxEntity = 24
 
-// blanks lists the names of HTML entities for invisible characters and punctuation.
+// blanks lists the names of HTML entities for characters that count as separators: invisible characters and
+// punctuation.
 var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
 	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction",
 	"InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}

@@ -24,7 +24,8 @@ func IsSecret(name, value string) bool {
 	return looksRandom(v)
 }
 
-// usual lists values that are not secrets, whatever their name.
+// usual lists common values that do not count as secrets, even if the name of a variable suggests that its value is
+// one.
 var usual = []string{
 	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me",
 	"changeme", "changeit", "cookie",
@@ -75,7 +76,8 @@ var (
 		"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie",
 		"privatekey", "accesskey", "signature",
 	}
-	// about lists words at the end of names such as token_url that describe a secret but whose values are not secret.
+	// about lists last words of names, such as url in token_url, with which a name tells something about a secret.
+	// The values of such names are not secret.
 	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size",
 		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm",
 		"format", "prefix", "header", "storage"}
@@ -95,7 +97,7 @@ func nameWords(name string) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// makers lists prefixes of the tokens of well-known issuers, such as GitHub.
+// makers lists the prefixes of tokens by which well-known issuers, such as GitHub, mark the tokens that they make.
 var makers = []string{
 	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-",
 	"xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_",
@@ -163,8 +165,8 @@ func countKinds(v string) int {
 	return n
 }
 
-// isMixed reports whether a text has both digits and letters, or more than one capital that follows a lower-case
-// letter. Ordinary words have neither.
+// isMixed reports whether a text mixes letters with digits, or has more than one capital after a lower-case letter.
+// Ordinary words do neither.
 func isMixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {

@@ -41,8 +41,8 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock represents a block of reserved numbers. Its field next is the first of these numbers that is still
-// unused, and its field last is the last one.
+// numberBlock represents a block of token numbers that this process has reserved. The field next holds the lowest
+// number of the block that is still unused, and the field last holds the block's highest number.
 type numberBlock struct{ next, last int }
 
 // frameSlot refers to one frame of entries, which is in memory or only in the file.
@@ -65,7 +65,8 @@ func newTable(f *sessionFile, l sessionLimits) *entryTable {
 	}
 }
 
-// newSuccessor returns an empty table for the file f. The new table keeps the numbers that this table has reserved.
+// newSuccessor returns an empty table for the file f, which is to replace this table. The new table keeps the numbers
+// that this table has reserved.
 func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -260,7 +261,8 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether the list known lacks any server of the list from.
+// lacksServer reports whether at least one of the servers in the argument from is missing from the servers in the
+// argument known.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
@@ -316,8 +318,8 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept calls put with every entry, except those whose values the function told accepts. It returns the number
-// of entries left out.
+// copyExcept copies the entries of the table by calling the function put with each of them. It leaves out the entries
+// whose values are to be forgotten, for which the function told returns true, and returns their number.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*TokenEntry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {

@@ -17,8 +17,8 @@ import (
 // guest.
 const Argument = "walls"
 
-// ContainedArgument is the first command-line argument of a process that must call EnterContained. The second
-// argument is its SandboxPlan as JSON. The arguments after that are for the guest.
+// ContainedArgument is the first command-line argument of a process that must call EnterContained: the first process
+// of a container or a virtual machine. The second argument is its SandboxPlan as JSON. The others are for the guest.
 const ContainedArgument = "contained"
 
 // ProgramPath is the path of this binary in the root of a container or a virtual machine. A relay starts it again

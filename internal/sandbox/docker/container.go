@@ -65,8 +65,8 @@ const (
 //go:embed seccomp/*.json
 var profiles embed.FS
 
-// relayed names the allow list of system calls for containers with network access. The list includes the calls that
-// the relay needs.
+// relayed names the allow list of system calls for containers with network access. The list includes the system calls
+// of the relay, which is the process that forwards a guest's network connections.
 const relayed = "relayed"
 
 // seccompProfile returns the allow list of system calls for containers of a runtime, as JSON in Docker's format.

@@ -117,8 +117,8 @@ func currentContext() string {
 	return meta.Endpoints["docker"].Host
 }
 
-// readJSON decodes a JSON file, which another program has written, into the argument into. It ignores errors, for
-// example if the file is missing.
+// readJSON decodes a JSON file of another program, such as the docker command, into the variable into. It ignores
+// errors, for example if the file is missing.
 func readJSON(file string, into any) {
 	if data, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(data, into)

@@ -158,8 +158,9 @@ func isOrphan(labels map[string]string) bool {
 // sweepInterval is how often the backend looks for containers of dead engines.
 const sweepInterval = 10 * time.Minute
 
-// secondSweepDelay lists how long to wait before each repeated search for containers of dead engines. Such a search
-// finds containers that the daemon was still creating when their engine was killed.
+// secondSweepDelay lists the pauses before the repeated searches for containers of dead engines; the last pause
+// applies to all further searches. A repeated search finds containers that the daemon was still creating when their
+// engine was killed.
 var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}
 
 // sweepDeadEngines removes the containers that dead engines left behind, and then those engines' lock files.

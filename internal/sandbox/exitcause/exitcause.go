@@ -83,8 +83,8 @@ func isCrash(s syscall.Signal) bool {
 	return false
 }
 
-// FirstStderrLine returns the first line of standard error that contains letters, as a suffix for a message (": out of
-// range"), or "".
+// FirstStderrLine returns the first line of standard error that contains letters, preceded by a colon and a blank.
+// Callers append it to a message. It returns "" if there is no such line.
 func FirstStderrLine(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {

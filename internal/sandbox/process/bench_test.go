@@ -31,8 +31,8 @@ func prepare(b *testing.B, backend *Backend) sandbox.Sandbox {
 	return s
 }
 
-// BenchmarkRunReturn1 measures a minimal program for which a child is already waiting, as is usual unless programs
-// arrive faster than children start.
+// BenchmarkRunReturn1 measures how long a program that only returns 1 takes if a child process already waits for it.
+// A child usually waits, unless programs arrive faster than children start.
 func BenchmarkRunReturn1(b *testing.B) {
 	backend := New(Options{})
 	defer backend.Close()
@@ -57,7 +57,7 @@ func BenchmarkRunCold(b *testing.B) {
 	}
 }
 
-// BenchmarkRunBackToBack measures minimal programs that follow each other without a pause.
+// BenchmarkRunBackToBack measures minimal programs that run one after the other without a pause in between.
 func BenchmarkRunBackToBack(b *testing.B) {
 	backend := New(Options{})
 	defer backend.Close()

@@ -21,9 +21,9 @@ import (
 
 const (
 	greeting = time.Minute // time in which a child must become ready
-	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. A shorter
-	// program would take no longer than the measurement. Without a measurement, the report states the memory that the
-	// child used before the program arrived.
+	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. For a
+	// shorter program, measuring would take about as long as the program itself. Its report states the memory that
+	// the child process used before the program arrived.
 	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
@@ -62,8 +62,8 @@ func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 	return b.startGreeted(k, found.weak)
 }
 
-// startGreeted starts a child and waits until it is ready for a program. The child gets the compiled harness, the
-// code that runs programs in it, if that has been compiled already.
+// startGreeted starts a child and waits for its greeting, the message that it is ready for a program. If the harness,
+// the code that runs programs in the child, has been compiled already, the child gets the compiled harness.
 func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	if code := b.compiledHarness(k, weak); code != nil {
 		if c, err := b.greetChild(k.withArgument(CompiledArgument), weak, code); err == nil {
@@ -74,9 +74,9 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and waits until it is ready for a program. Before that, it sends the child the compiled
-// harness, the code that runs programs in the child. If the argument code, which holds the harness, is empty, it
-// sends nothing.
+// greetChild starts a child and waits for its greeting, the message that it is ready for a program. The argument code
+// holds the compiled harness, the code that runs programs in the child, which greetChild sends first. If code is nil,
+// it sends nothing.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {
@@ -101,16 +101,16 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
-// refusedWalls reports whether err means that the operating system did not let a child set up its walls, which
-// confine it.
+// refusedWalls reports whether err means that the operating system did not let a child set up its walls, which is the
+// confinement around the child.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
 		strings.Contains(err.Error(), ": walls: ")
 }
 
 // StartHelper starts this binary in a role other than guest, with the confinement of a guest. The argument most is
-// its memory limit, in bytes. StartHelper returns a connection to the process's standard input and output. Closing
-// the connection ends the process.
+// the memory limit of this helper process, in bytes. StartHelper returns a connection to the helper's standard input
+// and output. Closing the connection ends the helper.
 func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.
@@ -192,7 +192,7 @@ func (c *guestChild) endChild() {
 	_ = c.cmd.Process.Kill()
 }
 
-// measureMemory records the child's peak memory if its program has run for longer than minSampledRuntime.
+// measureMemory records the child's peak memory, unless its program has run for too short a time (minSampledRuntime).
 func (c *guestChild) measureMemory() {
 	if time.Since(c.began) > minSampledRuntime {
 		c.peak.Note(highWater(c.cmd.Process.Pid))

@@ -18,7 +18,8 @@ func wrapCommand(command []string) *exec.Cmd {
 	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(program), program}, command[1:]...)...)
 }
 
-// The strength of this backend on macOS, where a program's process runs in the operating system's sandbox.
+// The strength of this backend's sandbox on macOS, where the operating system's sandbox-exec confines the process of
+// a program. Strengths are compared with the minimum strength that a program requires.
 const (
 	strength     = 40
 	strengthWeak = 40

@@ -67,8 +67,8 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
 }
 
-// enterRunning registers a command, so that Backend.Close waits until leave is called. It returns an error if the
-// program has ended.
+// enterRunning registers a host command that a program starts, so that Backend.Close waits until leave is called. It
+// returns an error if the program has already ended.
 func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,12 +128,12 @@ func (b *Backend) runCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// errFull is the recorded reason when a command is ended because the workspace's folders are full: they exceed the
+// errFull is the reason that is recorded when a command is ended because the folders of the workspace exceed their
 // quota.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
-// measureInterval is the interval at which the size of writable folders is measured. A command can exceed the quota
-// by the amount that it writes in one interval.
+// measureInterval is the time between two measurements of the size of a command's writable folders. A command can
+// exceed the quota by the amount that it writes in this time.
 const measureInterval = 250 * time.Millisecond
 
 // watchFolders measures the writable folders periodically and ends the command when they exceed the quota.

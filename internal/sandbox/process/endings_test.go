@@ -27,7 +27,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// self returns the command line that runs this test binary in another role, which TestMain dispatches.
+// self returns a command line that starts this test binary in another role, for example as a guest. TestMain selects
+// the role by the first argument.
 func self(t *testing.T, role ...string) []string {
 	t.Helper()
 	path, err := os.Executable()

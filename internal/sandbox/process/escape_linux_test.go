@@ -33,8 +33,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// native returns a childKind whose children run this test binary in one of its roles, confined like the runtime that
-// profile names.
+// native returns a kind of children that run native code: this test binary in one of its roles. They are confined
+// like the children of the runtime that profile names.
 func native(t *testing.T, profile string, role ...string) *childKind {
 	path, err := filepath.EvalSymlinks("/proc/self/exe")
 	if err != nil {
@@ -72,7 +72,8 @@ func TestPythonEscapes(t *testing.T) {
 	sandboxtest.PythonEscapes(t, b)
 }
 
-// TestUnprivileged repeats the tests of the confinement as a user other than root.
+// TestUnprivileged checks that the confinement also works for a user other than root. It runs the tests of escapes,
+// of commands and of the contract as such a user.
 func TestUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests are run by such a user")

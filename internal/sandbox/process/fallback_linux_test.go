@@ -18,13 +18,13 @@ import (
 
 func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
-// confined is the name of an environment variable. It is set for test processes that cannot create namespaces.
+// confined is the name of an environment variable that is set for test processes that cannot create namespaces.
 const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534
 
-// TestFallback runs TestConfined as if the machine refused namespaces: it starts the test binary in a user namespace
-// in which no further user namespaces can be created.
+// TestFallback checks that TestConfined passes on a machine that refuses namespaces. It simulates that machine: it
+// starts the test binary in a user namespace in which no further user namespaces can be created.
 func TestFallback(t *testing.T) {
 	if os.Getenv(confined) != "" {
 		t.Skip("this is the inside")
@@ -57,7 +57,7 @@ func inConfinement(t *testing.T, tests string, users ...int) {
 	}
 }
 
-// confineSelf forbids this process and its descendants to create user namespaces.
+// confineSelf makes it impossible for this process and its descendants to create user namespaces.
 func confineSelf() error {
 	return os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 }

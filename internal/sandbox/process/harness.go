@@ -10,7 +10,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Arguments that the backend appends to a guest's command line.
+// Arguments that the backend appends to a guest's command line when the guest compiles its harness or gets it in
+// compiled form.
 const (
 	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is the part
 	// of Retort that runs a program inside the sandbox.

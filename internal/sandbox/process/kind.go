@@ -27,8 +27,8 @@ type childKind struct {
 	// crashed is the function Interpreter.Crashed of the runtime. It reads from standard error where a program
 	// crashed. It may be nil.
 	crashed func(stderr, file string) (line int, deep bool)
-	// find searches for an interpreter and completes plan on the first call. It is nil for the built-in runtime. Its
-	// errors are *core.Error.
+	// find searches for the interpreter when it is called for the first time, and then sets the field plan, the
+	// confinement of the children. It is nil for the built-in runtime. Its errors are *core.Error.
 	find func() error
 }
 

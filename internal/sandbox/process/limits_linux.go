@@ -23,15 +23,15 @@ const (
 	fillRate                             = 4
 	// cpuSampleInterval sets the interval at which the processor time of a child is measured.
 	cpuSampleInterval = 100 * time.Millisecond
-	// ceilingGrace bounds how long a child may be unable to map more memory before it is killed.
+	// ceilingGrace is how long a child may be unable to map more memory before it is killed.
 	ceilingGrace = 500 * time.Millisecond
-	// guestOverhead is the memory that a process may use in addition to its baseline and the program's limit, in
-	// bytes. It is for garbage that the runtime has not collected yet and for copies of data that the process sends
-	// and receives.
+	// guestOverhead bounds the memory that a process may use in addition to its baseline and the program's limit, in
+	// bytes. A runtime needs it for garbage that it has not collected yet and for copies of data that it sends and
+	// receives.
 	guestOverhead = 64 << 20
-	// spareMapping is the number of bytes that the process of a guest may map beyond the memory that it may use, for
-	// the stacks of threads and for large allocator blocks. helperSpare is the same for a process that is not a
-	// guest.
+	// spareMapping is the number of bytes that the process of a guest may map beyond the memory that it may use. The
+	// stacks of threads and large blocks of the allocator need them. helperSpare is the same for a helper process,
+	// which is not a guest.
 	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
@@ -119,9 +119,9 @@ func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.Canc
 	}
 }
 
-// checkLimits returns the reason to kill a child that has exceeded its memory or threads, or nil. The argument left
-// is the number of bytes that the child may still use. The argument full is how long it has been unable to map
-// memory.
+// checkLimits returns the reason to kill a child that has exceeded its memory or its number of threads, or nil. The
+// argument left is the number of bytes by which the child's memory may still grow. The argument full is how long the
+// child has been unable to map memory.
 func checkLimits(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
 	switch {
 	case left < 0 || full > ceilingGrace:
@@ -132,8 +132,8 @@ func checkLimits(left int64, full time.Duration, threads, mostThreads int, l cor
 	return nil
 }
 
-// checkComputeTime returns the reason to end a child that has used too much processor time, or nil. computed is the
-// time that it has used.
+// checkComputeTime returns the reason to end a child that has used too much processor time, or nil. The argument
+// computed is the processor time that the child has used for its program.
 func checkComputeTime(computed time.Duration, l core.Limits) error {
 	if computed > l.Computing {
 		return wire.ComputingStop(l.Computing)
@@ -142,12 +142,12 @@ func checkComputeTime(computed time.Duration, l core.Limits) error {
 }
 
 // untilLook returns how long to wait before a child's memory is measured again. The argument left is the number of
-// bytes that the child may still use.
+// bytes by which the child's memory may still grow.
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
-// measures is true because watchLimits measures processor time on this system.
+// measures states that watchLimits measures the processor time of programs on this system.
 const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if
@@ -175,16 +175,16 @@ func atCeiling(pid int, data int64) bool {
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }
 
-// exceededMemory reports whether a child that has ended had used more memory than its program was allowed to use.
-// That explains its crash better than the exit status does.
+// exceededMemory reports whether a child that has ended had used more memory than its program was allowed to use. If
+// so, that explains the child's end better than its exit status does.
 func (c *guestChild) exceededMemory(l core.Limits) bool {
 	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
-// footingOf measures the memory and threads of a process before its program arrives, on which its limits are based.
-// The result is zero if the process is gone. Only anonymous and shared memory counts as the process's own, not the
-// pages of files such as the executable.
+// footingOf measures the memory and threads of a process before its program arrives. The limits of the program are
+// based on this measurement. The result is zero if the process is gone. Only anonymous and shared memory counts as
+// the process's own, not the pages of files such as the executable.
 func footingOf(pid int) baselineMemory {
 	m := statusOf(pid)
 	return baselineMemory{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}

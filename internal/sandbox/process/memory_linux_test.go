@@ -17,8 +17,8 @@ import (
 // baseline is the maximum resident memory of any runtime before its program arrives, in bytes.
 const baseline = 64 << 20
 
-// TestMemoryInGroup checks that programs that use up their memory in a control group stay within the documented
-// bound.
+// TestMemoryInGroup checks that a program that uses up its memory in a control group exceeds its limit by no more
+// than the baseline and guestOverhead.
 func TestMemoryInGroup(t *testing.T) {
 	g := procgroup.OpenGroups()
 	if g == nil {
@@ -30,18 +30,18 @@ func TestMemoryInGroup(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. There, only
-// watchLimits and the kernel's limits for a single process enforce it. A program may then exceed its limit by
-// spareMapping more bytes, because watchLimits may be late on a busy machine.
+// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. On such a machine
+// only watchLimits and the kernel's limits for a single process enforce the limit. A program may then exceed its
+// limit by spareMapping more bytes, because watchLimits may be late on a busy machine.
 func TestMemoryWithoutGroups(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+guestOverhead+spareMapping) })
 	}
 }
 
-// exhaust runs programs that exceed different memory limits. It checks that each ends for that reason, and that the
-// memory of the test process hardly grows. The argument above is the number of bytes by which the process of a
-// program may exceed the limit.
+// exhaust runs programs that use more memory than they may, with different memory limits. It checks that the limit
+// ends each program, and that the memory of the test process hardly grows. The argument above is the number of bytes
+// by which the process of a program may exceed the program's limit.
 func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)
@@ -82,8 +82,8 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	}
 }
 
-// TestGarbage checks that a program that allocates several times its memory limit, but keeps nothing, runs to its
-// end.
+// TestGarbage checks that a program runs to its end if it allocates several times its memory limit in total but keeps
+// nothing of that.
 func TestGarbage(t *testing.T) {
 	const memory = 64 << 20
 	for _, runtime := range everywhere {
@@ -112,8 +112,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// wasteful returns programs that allocate and drop lists, texts and buffers of one megabyte, and buffers of 16
-// megabytes. Each returns the number of megabytes that it allocated.
+// wasteful returns programs that allocate lists, texts or buffers of one megabyte, or buffers of 16 megabytes, and
+// keep none of them. Each program returns the number of megabytes that it has allocated.
 func wasteful(runtime string, megabytes int) map[string]string {
 	programs := map[string]string{
 		"lists":         "const row = new Array(131072).fill(0.5); let n = 0; for (let i = 0; i < megabytes; i++) n += row.slice().length / 131072; return n",
@@ -142,7 +142,8 @@ func TestUntilLook(t *testing.T) {
 	}
 }
 
-// devouring returns programs that use memory without end: on the runtime's own heap, and in buffers outside it.
+// devouring returns programs that use more and more memory until they are ended. Some fill the runtime's own heap,
+// others fill buffers outside of it.
 func devouring(runtime string) map[string]string {
 	const buffers = "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))"
 	switch runtime {

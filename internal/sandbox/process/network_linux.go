@@ -17,7 +17,8 @@ import (
 // maxConnections bounds the concurrent connections of a program.
 const maxConnections = 128
 
-// addNetwork adds access to the proxy to the confinement plan of a child.
+// addNetwork changes a child's confinement plan so that the child can reach the network proxy. It adds the
+// environment variables that name the proxy, and mounts a file of trusted certificates if the host has one.
 func addNetwork(n *interpreter.ProxyNetwork, p *confine.SandboxPlan) {
 	env, authorities := n.ProxyEnvironment(p.Env, confine.ProxyPort)
 	p.Network, p.Env = confine.Handed, env
@@ -91,7 +92,7 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections lets the proxy serve the connections that the program opens. The proxy is h, if h is a
+// forwardConnections accepts the network connections that the program opens, and lets h serve them if h is a
 // sandbox.ConnectionProxy. The returned function shut closes all connections and waits until none is left.
 func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
 	l := c.receivedListener()

@@ -15,12 +15,12 @@ import (
 const (
 	// parseTime bounds the time that a child may take to parse one program.
 	parseTime = 5 * time.Second
-	// parsedChildLifetime is how long a child that has parsed a program waits to run that program. maxParsed bounds
-	// the number of children that wait for this.
+	// parsedChildLifetime is how long a child that has parsed a program waits for the order to run that program.
+	// maxParsed bounds the number of children that wait in this way.
 	parsedChildLifetime = 2 * time.Second
 	maxParsed           = 8
-	// longProgramSize is the size in bytes from which parsing and checking a program keeps two cores busy for a
-	// noticeable time. longProgramPause is how long the pool waits after the arrival of such a program before it
+	// longProgramSize is the size in bytes from which on a program counts as long: parsing and checking it keeps two
+	// cores busy for a noticeable time. When a long program arrives, the pool waits for longProgramPause before it
 	// starts another child.
 	longProgramSize  = 16 << 10
 	longProgramPause = 60 * time.Millisecond
@@ -85,7 +85,8 @@ func (s *childSandbox) parseError(ctx, limited context.Context) error {
 		WithHint("build nested values and long expressions in several statements")
 }
 
-// parsedChildren holds children that have parsed a program and may still run it. They have done nothing else.
+// parsedChildren holds child processes that have parsed a program and may still run that program. They have done
+// nothing else.
 type parsedChildren struct {
 	within time.Duration // how long a child is kept; parsedChildLifetime except in tests
 
@@ -118,7 +119,8 @@ func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	p.list = append(p.list, w)
 }
 
-// takeChild removes and returns the child that has parsed exactly the code of s, or returns nil.
+// takeChild removes and returns the child that has parsed exactly the code of s. It returns nil if there is no such
+// child.
 func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	p.mu.Lock()
 	var found *parsedChild
@@ -139,7 +141,7 @@ func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	return found.child
 }
 
-// removeChild removes the stored child w and reports whether it was still stored.
+// removeChild removes the child w from the stored children and reports whether it was among them.
 func (p *parsedChildren) removeChild(w *parsedChild) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

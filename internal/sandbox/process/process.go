@@ -33,7 +33,7 @@ var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
 // then restricted only by Landlock, the allow list of system calls, and limits.
 type FallbackMode string
 
-// The values of FallbackMode.
+// The values of FallbackMode, which say what may run if the operating system refuses full confinement.
 const (
 	FallbackNone    FallbackMode = ""        // nothing runs
 	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
@@ -53,11 +53,11 @@ type Options struct {
 	Warm int
 	// MaxWarm bounds the number of children that wait for programs under load. Zero means 8.
 	MaxWarm int
-	// Once says that only one program is expected, so that a child that was taken is not replaced. Lazy says that no
-	// program is expected, so that the first child is started only at the first request.
+	// Once says that only one program is expected, so that no new child is started after one was taken. Lazy says
+	// that perhaps no program will come, so that the first child is started only at the first request.
 	Once, Lazy bool
-	// Limits holds the limits that most programs have, which are set for children in advance. Zero fields mean the
-	// defaults.
+	// Limits holds the limits that most programs have. They are set for a child before its program arrives. Zero
+	// fields mean the defaults.
 	Limits core.Limits
 	// Fallback specifies which programs may run without full confinement.
 	Fallback FallbackMode
@@ -95,7 +95,8 @@ type Backend struct {
 	children sync.WaitGroup // children that have been started and not yet waited for
 }
 
-// machineState describes which confinement this machine allows, and the reason if that is not full confinement.
+// machineState describes which confinement this machine allows. If it is not full confinement, machineState also
+// holds the reason.
 type machineState struct {
 	weak    bool        // there are no namespaces, and the fallback allows that
 	refusal *core.Error // nothing can run
@@ -141,7 +142,7 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	return b
 }
 
-// openPool creates the pool of children of kind k that wait for programs.
+// openPool creates the pool in which children of one kind wait for programs.
 func (b *Backend) openPool(k *childKind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
@@ -268,8 +269,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon returns what the backend has, like Capabilities, but gives up when ctx ends while the backend is still
-// finding out which confinement this machine allows. It then returns the error of ctx.
+// haveSoon returns the capabilities that the backend has. If the backend is still finding out which confinement this
+// machine allows, haveSoon waits, but only until ctx ends, and then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:

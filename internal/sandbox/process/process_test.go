@@ -17,8 +17,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary take other roles. With the argument "guest" it acts like `retort guest`, the process
-// inside a sandbox.
+// TestMain lets the test binary also act as another process, which its first argument names. With the argument
+// "guest" it acts like `retort guest`, the process inside a sandbox.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
 		os.Exit(m.Run())
@@ -68,9 +68,9 @@ func beGuest(arguments []string) error {
 	return guest.Main(os.Stdin, os.Stdout)
 }
 
-// TestContract checks that every runtime fulfils the contract of package sandboxtest. Bun and Deno run only the tests
-// of how their guests start, are limited and end. The other tests concern the guest's script, which they share with
-// Node.
+// TestContract checks that every runtime fulfils the contract of package sandboxtest. On Bun and Deno it runs only
+// the tests of how guests start, are limited and end. The other tests concern the guest's script, which these
+// runtimes share with Node.
 func TestContract(t *testing.T) {
 	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "cancel")}
 	for _, runtime := range everywhere {

@@ -61,8 +61,8 @@ func scriptFiles() map[string][]byte {
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// harness returns the files of a runtime's harness, the code that makes the interpreter a guest. It is an argument of
-// confine.Enter.
+// harness returns the files of a runtime's harness, the code that makes the interpreter a guest. Tests pass the
+// function harness to confine.Enter.
 func harness(profile string) map[string][]byte {
 	if profile == "python" {
 		return python.GuestFiles()

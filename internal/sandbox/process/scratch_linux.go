@@ -22,8 +22,8 @@ type scratchDir struct {
 	lock *os.File // held as long as the engine lives, in whatever way it ends
 }
 
-// newScratch creates and locks a directory. It gives the directory its final name only after locking it, so that
-// another engine cannot take it for the directory of a dead one.
+// newScratch creates a directory of this engine and locks it. The directory gets its final name only after it is
+// locked, so that no other engine can take it for the directory of a dead engine.
 func newScratch() (s scratchDir, err error) {
 	sweepDeadEngines()
 	made, err := os.MkdirTemp("", "retort-new-")

@@ -2,7 +2,8 @@
 
 package process
 
-// scratchDir does nothing on this system, because only on Linux interpreters can run without full confinement.
+// scratchDir does nothing on this system. It is needed only where interpreters can run without full confinement,
+// which is Linux.
 type scratchDir struct{ dir string }
 
 func newScratch() (scratchDir, error) { return scratchDir{}, nil }

@@ -2,8 +2,8 @@ package process
 
 import "retort/internal/sandbox"
 
-// The strengths of this backend: strength is that of a process confined by the operating system, and strengthWeak is
-// that of a process confined without namespaces.
+// The strengths of this backend's sandboxes: strength if the operating system confines the process fully, and
+// strengthWeak if the process is confined without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

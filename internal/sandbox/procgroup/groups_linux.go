@@ -299,8 +299,8 @@ func (o *ChildGroup) PeakBytes() int64 {
 }
 
 // readBytes returns the number of bytes that a file of the control group contains, or 0 if it cannot read the number.
-// The file's name depends on the version of control groups: it is the argument two for version 2, and the argument
-// one for version 1.
+// The argument two is the name of the file in version 2 of control groups, and the argument one is its name in
+// version 1.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -352,12 +352,12 @@ func writeControl(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// mountPoint holds the directory at which a control group hierarchy is mounted, and the group that is the root of the
-// mount.
+// mountPoint describes where a hierarchy of control groups is mounted: dir is the directory, and root is the control
+// group that appears there.
 type mountPoint struct{ dir, root string }
 
-// groupDir returns the directory of a group. For a group outside the mounted part of the hierarchy, it returns the
-// mount point itself.
+// groupDir returns the directory of the control group whose path is place. If the mounted part of the hierarchy does
+// not contain this group, it returns the mount point itself.
 func (m mountPoint) groupDir(place string) string {
 	rel, err := filepath.Rel(m.root, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -366,7 +366,8 @@ func (m mountPoint) groupDir(place string) string {
 	return path.Join(m.dir, rel)
 }
 
-// mountOf finds the mount point of a control group hierarchy in /proc/PID/mountinfo.
+// mountOf returns where a hierarchy of control groups is mounted, according to the text of a file
+// /proc/PID/mountinfo.
 func mountOf(mounts, kind, controller string) mountPoint {
 	for line := range strings.Lines(mounts) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -394,8 +395,9 @@ func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// placeOf returns the path of the control group in which this process is, as seen by the given controller. It reads
-// the path from own, the text of /proc/self/cgroup. The empty controller name stands for version 2 of control groups.
+// placeOf returns the path of the control group to which this process belongs in the hierarchy of the given
+// controller. It finds the path in the argument own, the text of /proc/self/cgroup. The empty controller name stands
+// for version 2 of control groups, which has a single hierarchy.
 func placeOf(own, controller string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

@@ -44,7 +44,8 @@ func TestBornInGroup(t *testing.T) {
 }
 
 // TestOpenedWhileStarting checks that OpenGroups creates groups in the right place even while this process's first
-// thread is in a child's group to start the child. It also checks that KillAll of that group spares this process.
+// thread is in the group of a child to start that child. It also checks that KillAll of the child's group does not
+// kill this process.
 func TestOpenedWhileStarting(t *testing.T) {
 	first := OpenGroups()
 	if first == nil || first.version != 1 {
@@ -127,7 +128,8 @@ func deadProcess(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// bornIn checks that a new child is in its own group and that no thread of this process is in that group.
+// bornIn starts a child and checks that it was created in its own control group, and that no thread of this process
+// stays in that group.
 func bornIn(t *testing.T, g *GroupSet) {
 	s := New(g)
 	defer s.Close()

@@ -30,8 +30,8 @@ func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
 }
 
-// BeCommand implements the command that CheckCommands starts. args selects the action. BeCommand returns the exit
-// status.
+// BeCommand does what the command that CheckCommands starts must do. The first element of args selects the action.
+// BeCommand returns the exit status of the command.
 func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "argv":
@@ -80,8 +80,8 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// StartCommand runs a program on b that starts the command c. It returns the result of the command and the report of
-// the program.
+// StartCommand runs a program on b, and this program starts the command c. StartCommand returns the result of the
+// command and the report of the program.
 func StartCommand(
 	t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand,
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {

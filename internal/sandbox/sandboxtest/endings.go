@@ -15,7 +15,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// testCancel tests cancelling a program before it runs, during a call, after a call and at its end.
+// testCancel tests cancelling a program: before it runs, while it is busy or sleeps, during a call, and at about the
+// time of its end.
 func (s *backendSuite) testCancel(t *testing.T) {
 	b := s.sharedBackend(t)
 	for name, m := range map[string]struct {
@@ -40,7 +41,7 @@ func (s *backendSuite) testCancel(t *testing.T) {
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
-// endMoment specifies when a test ends a program from outside.
+// endMoment says at which moment a test ends a program from outside, for example during a call.
 type endMoment int
 
 const (
@@ -49,13 +50,13 @@ const (
 	afterCall            // while it runs on after its call was answered
 )
 
-// busyFor is how long a test lets a program run on after its call before it ends the program. The tests do not depend
-// on the exact value.
+// busyFor is how long a program stays busy after its call before the test ends it. The tests do not depend on the
+// exact value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a ToolHost that calls do when the program makes a call. If m is afterCall, the ToolHost answers
-// the program's call at once and calls do after the delay busyFor. Otherwise it calls do during the call, which it
-// does not answer before the program is ended.
+// endingHost returns a ToolHost that calls the function do when the program makes a call. The argument m says when:
+// if it is afterCall, the ToolHost answers the call at once and calls do after the delay busyFor. Otherwise it calls
+// do during the call and leaves the call unanswered until the program is ended.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if m == afterCall {
@@ -220,8 +221,8 @@ func (s *backendSuite) nothingIsLeft(t *testing.T) {
 	resources.Check(t)
 }
 
-// isSlow reports whether programs on b take so long that tests should run fewer of them. It returns false if
-// RETORT_FULL is set.
+// isSlow reports whether programs on the backend b take so long that a test should run fewer of them. It returns
+// false if RETORT_FULL is set, because then every test is run in full.
 func isSlow(b sandbox.Backend) bool {
 	return b.Capabilities().Strength > sandbox.Process && !testenv.Full()
 }
@@ -255,8 +256,8 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 	}
 }
 
-// leftWithTwo implements a ToolHost that answers a call with the call's arguments. If the arguments contain a 2, it
-// leaves the call unanswered until the program ends.
+// leftWithTwo implements a ToolHost that answers a call with the call's own arguments. A call whose arguments contain
+// a 2 is left unanswered until the program ends.
 var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()

@@ -32,16 +32,15 @@ type escapeAttempt struct {
 //go:embed escape.py
 var escapePython string
 
-// CheckEscapes tests that a sandbox of b blocks every escape attempt. b must use RunProbe as the guest for runtime.
-// leftOut names attempts to skip, for example because they would exhaust a resource and thereby end the whole sandbox
-// on b.
+// CheckEscapes tests that a sandbox of b blocks every escape attempt. The guest of b must be RunProbe with the same
+// runtime. The argument leftOut names attempts to skip, for example because they would exhaust a resource and thereby
+// end the whole sandbox.
 func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The last
-// arguments are source lines that PythonEscapes removes from that program, because they do not apply to the backend
-// b.
+// PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The argument
+// without lists source lines of that program that must be removed because they do not apply to the backend b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -84,9 +83,9 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 	return string(r.Output)
 }
 
-// CheckProbe checks the output of a program that tries to escape. Each line of the output is "closed NAME: reason" or
-// "OPEN NAME". The test fails if an attempt has succeeded, or if there were fewer attempts than the argument least
-// says.
+// CheckProbe checks the output of a program that probes ways out of its sandbox. Each line of the output is "closed
+// NAME: reason" or "OPEN NAME". The test fails if a way out is open, or if fewer ways were closed than the argument
+// least says.
 func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0
@@ -104,9 +103,9 @@ func CheckProbe(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// RunProbe implements the main function of a guest that tries every way out of its sandbox. It presents itself as a
-// guest for runtime. The first line of its program is the path of a file on the host. The other lines name attempts
-// to skip.
+// RunProbe implements the main function of a guest that probes every way out of its sandbox. To the engine it looks
+// like a guest for the given runtime. It expects no code as its program, but lines of text: the path of a file on the
+// host that it must not be able to read, and the names of attempts to skip.
 func RunProbe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())

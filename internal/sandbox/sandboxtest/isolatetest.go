@@ -23,9 +23,9 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Bac
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow works like Run for a backend whose processor is emulated and slower than the machine's by factor. It
-// multiplies timeouts by factor. On such a backend, a Python program that catches every out-of-memory error is
-// expected to end by its timeout, not by its memory limit.
+// RunSlow works like Run, for a backend with an emulated processor. The argument factor is how many times slower this
+// processor is than the machine's, and RunSlow multiplies timeouts by it. On this kind of backend, a Python program
+// that catches every out-of-memory error is expected to end by its timeout, not by its memory limit.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
@@ -56,8 +56,8 @@ func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }
 
-// OfRelays returns the names of the tests that depend on the relay. The relay is the process between the engine and a
-// guest with network access.
+// OfRelays returns the names of the tests whose results depend on the relay, which is the process between the engine
+// and a guest with network access.
 func OfRelays() []string {
 	return []string{"calls", "concurrency", "limits", "close", "nothing is left"}
 }
@@ -106,7 +106,7 @@ func (s *backendSuite) textFor(p programText) string {
 	return p.js
 }
 
-// expectedEnds maps runtimes to how a program is expected to end there. A key may name several runtimes, separated by
+// expectedEnds says how a program is expected to end on each runtime. A key may name several runtimes, separated by
 // spaces.
 type expectedEnds map[string]string
 
@@ -235,7 +235,8 @@ func (s *backendSuite) testValues(t *testing.T) {
 	}
 }
 
-// testErrors tests the error messages of failing programs. Python must be version 3.11 or later.
+// testErrors tests the messages and positions of the errors with which failing programs end. Python must be version
+// 3.11 or later.
 func (s *backendSuite) testErrors(t *testing.T) {
 	b := s.sharedBackend(t)
 	refuse := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -362,8 +363,9 @@ func (s *backendSuite) testConcurrency(t *testing.T) {
 	}
 }
 
-// pausedClock tests that a call can pause the program's clock, for example while it waits for a person. Pausing and
-// resuming it must also pause and resume the clock of the caller of Run.
+// pausedClock tests that a call can pause the clock that measures the program's time, for example while the call
+// waits for a person. When the call pauses or resumes the program's clock, the clock of the caller of Run must be
+// paused or resumed, too.
 func (s *backendSuite) pausedClock(t *testing.T) {
 	b := s.sharedBackend(t)
 	var paused, resumed int

@@ -22,11 +22,11 @@ type limitedProgram struct {
 	code   programText
 	limits core.Limits
 	status core.OutcomeStatus
-	// except maps a runtime to the status or error kind with which the program ends on it, if the program ends
-	// differently on other runtimes.
+	// except lists the runtimes on which the program ends in another way than status says. It maps each of them to
+	// the status or error kind that is expected there.
 	except expectedEnds
-	// stays is set if the program keeps running at its memory limit. Backends stronger than a process, such as
-	// containers, watch memory from outside and may end such a program.
+	// stays is set for a program that stays at its memory limit without ending. A backend stronger than a process,
+	// such as a container, watches memory from outside and may end this program.
 	stays bool
 	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is set. The entry
 	// "emulated" means all runtimes on an emulated processor, and is for programs that compute for a long time.
@@ -89,8 +89,9 @@ func (s *backendSuite) testLimits(t *testing.T) {
 	}
 }
 
-// testTime tests that programs that are busy in different ways can be stopped. Most of them cannot be interrupted by
-// the runtime itself. The test stops each as if its timeout had passed.
+// testTime tests that a program that keeps busy can be stopped when its time is over. It tries different ways of
+// being busy, most of which the runtime itself cannot interrupt. It does not wait for a real timeout, but stops each
+// program as if its timeout had passed.
 func (s *backendSuite) testTime(t *testing.T) {
 	s.limitOfTime(t)
 	programs := []limitedProgram{
@@ -162,8 +163,8 @@ func (s *backendSuite) limitOfTime(t *testing.T) {
 	}
 }
 
-// testMemory tests that programs that use up memory in different ways end by their memory limit. The memory of the
-// test process must grow by less than a program may use.
+// testMemory tests that programs which use up memory in different ways are ended by their memory limit. Meanwhile the
+// memory of the test process must hardly grow.
 func (s *backendSuite) testMemory(t *testing.T) {
 	s.watchHost(t)
 	programs := append(hungryPrograms(), limitedProgram{name: "caught for ever", stays: true, skip: "deno emulated", code: programText{
@@ -181,8 +182,8 @@ func (s *backendSuite) testMemory(t *testing.T) {
 	}))
 }
 
-// catchesForEver returns the runtimes on which a program that catches every out-of-memory error ends only by its
-// timeout.
+// catchesForEver returns the runtimes on which a program that catches every out-of-memory error goes on for ever, so
+// that only its timeout ends it.
 func (s *backendSuite) catchesForEver() expectedEnds {
 	if s.slower > 1 { // its memory is bounded from outside with room for the machine itself
 		return expectedEnds{"quickjs": "timeout", "python": "timeout"}
@@ -190,8 +191,9 @@ func (s *backendSuite) catchesForEver() expectedEnds {
 	return expectedEnds{"quickjs": "timeout"}
 }
 
-// hungryPrograms returns programs that exceed their memory limit. Node and Deno have the same JavaScript engine,
-// which takes longer than others to run out of memory. Therefore some of the programs run only on one of the two.
+// hungryPrograms returns programs that use memory until they exceed their memory limit. Some of them run either on
+// Node or on Deno, not on both: these two share a JavaScript engine, which takes longer than others to run out of
+// memory.
 func hungryPrograms() []limitedProgram {
 	return []limitedProgram{
 		{name: "growing text", skip: "deno", code: programText{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
@@ -325,7 +327,8 @@ func (s *backendSuite) checkLimits(t *testing.T, programs []limitedProgram) {
 	}
 }
 
-// emulatedRuntimes is the entry of limitedProgram.skip that means all runtimes on an emulated processor.
+// emulatedRuntimes can be written in limitedProgram.skip instead of the name of a runtime. It means all runtimes on
+// an emulated processor.
 const emulatedRuntimes = "emulated"
 
 // isSkipped reports whether the suite skips p unless RETORT_FULL is set.
@@ -378,8 +381,8 @@ func (s *backendSuite) runOutOfTime(t *testing.T, b sandbox.Backend, code progra
 	return r
 }
 
-// watchHost registers a check for the end of the test: the peak memory of the test process, which hosts the
-// sandboxes, must have grown by at most 64 MiB.
+// watchHost registers a check that runs at the end of the test. The check fails if the peak memory of the test
+// process, which is the host of the sandboxes, has grown by more than 64 MiB.
 func (s *backendSuite) watchHost(t *testing.T) {
 	const most = 64 << 20
 	was := peakResident()

@@ -97,9 +97,9 @@ func (p *echoProxy) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, conn)
 }
 
-// NetworkedEscapes works like CheckEscapes for a guest whose programs have network access. Two attempts must succeed:
-// creating an IPv4 socket, and connecting to the proxy if the ToolHost is a ConnectionProxy. leftOut names attempts
-// to skip.
+// NetworkedEscapes works like CheckEscapes, for a guest whose programs have network access. Unlike all others, two
+// attempts must succeed: creating an IPv4 socket, and connecting to the proxy if the ToolHost is a ConnectionProxy.
+// The argument leftOut names attempts to skip.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
 	h := &echoProxy{HostFunc: echo}

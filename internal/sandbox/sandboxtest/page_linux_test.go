@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/reference/escape-attempts.md")
 
-// backends lists the backends that CheckEscapes tests. leftOut maps each attempt that a backend's test skips to the
-// reason.
+// backends lists the backends that are tested with CheckEscapes. For each backend, leftOut names the attempts that
+// its test skips, with the reasons.
 var backends = []struct {
 	name    string
 	leftOut map[string]string

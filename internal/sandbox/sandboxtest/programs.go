@@ -16,11 +16,11 @@ const programsAtOnce = 8
 
 // Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends exactly as it
 // does without a sandbox. The caller closes b. A sandbox affects every program in the same way, so only some of the
-// programs run unless RETORT_FULL is set. In process sandboxes, these are a quarter of the programs on QuickJS, half
-// of the programs on Python, and another quarter divided among Node, Deno and Bun. The tests of packages guest and
-// guest/python complement that: they run all programs on QuickJS, and on each other runtime the programs that process
-// sandboxes leave out. Containers, user-space kernels and virtual machines each run a different eighth of the
-// programs. Emulated machines run a quarter of their eighth.
+// programs run unless RETORT_FULL is set. In process sandboxes, a quarter of the programs run on QuickJS, half of
+// them on Python, and another quarter divided among Node, Deno and Bun. Containers, user-space kernels and virtual
+// machines each run a different eighth of the programs. Emulated machines run a quarter of their eighth. The tests of
+// packages guest and guest/python run what is missing here, without a sandbox: all programs on QuickJS, and on each
+// other runtime the programs that process sandboxes leave out.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow works like Programs for a backend with an emulated processor that is slower by factor.

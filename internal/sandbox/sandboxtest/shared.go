@@ -64,7 +64,8 @@ var sharing = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallRe
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// CheckConversation checks that a guest, connected through g, can run a program that makes fifty calls.
+// CheckConversation checks that a guest and the engine, connected through g, can exchange messages for a whole
+// program that makes fifty calls.
 func CheckConversation(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	t.Helper()
 	code := map[string]string{

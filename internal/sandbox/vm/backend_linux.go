@@ -35,13 +35,14 @@ type vmBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// savedImage represents the image of a runtime together with the folder that holds its saved machine.
+// savedImage represents the machine of a runtime that has been saved: the description of the machine, and the folder
+// in which it is saved.
 type savedImage struct {
 	*machineImage
 	dir string
 }
 
-// runningProgram is a path of this process's own executable. It stays valid when an upgrade replaces the file.
+// runningProgram names this process's own executable by a path that stays valid when an upgrade replaces the file.
 const runningProgram = "/proc/self/exe"
 
 // New returns a virtual machine backend, which the caller must close. Before the first request it starts no process
@@ -89,7 +90,8 @@ func (b *vmBackend) closeBackend() error {
 	return nil
 }
 
-// poolKind describes to the pool how to start machines of a runtime. i is nil for the built-in runtime.
+// poolKind returns what the pool needs to know to start machines of a runtime: how to start one, and how many may
+// wait for programs. The argument i is nil for the built-in runtime.
 func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
 	b.saveOnUse(runtime, i)
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -106,13 +108,14 @@ func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpoo
 	}
 }
 
-// isKept reports whether the saved machine still exists on disk. An engine of another version may have removed it.
+// isKept reports whether the saved machine is still on disk. An engine of another version may have removed it.
 func (k *savedImage) isKept() bool {
 	_, err := os.Stat(filepath.Join(k.dir, readyFile))
 	return err == nil
 }
 
-// saveOnUse registers a runtime. The machine for its programs is booted and saved when the first program needs it.
+// saveOnUse registers a runtime without starting anything. When the first program of the runtime arrives, the machine
+// for its programs is booted and saved.
 func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 	b.images[runtime] = retryableOnce((*savedImage).isKept, func() (*savedImage, error) {
 		described, err := b.describeImage(runtime, i)
@@ -246,8 +249,8 @@ func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// trialTime bounds how long restoring the first machine may take. Restoring is much faster, but the bound also
-// includes the time that the machine waits for a processor.
+// trialTime bounds how long it may take to restore a machine for a trial. Restoring is much faster, but the bound
+// also includes the time in which the machine waits for a processor.
 const trialTime = 2 * time.Minute
 
 // tryMachine starts and ends a copy of a machine, to check that machines work on this computer.

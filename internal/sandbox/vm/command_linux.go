@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// forCommands is used instead of a runtime's name for the saved machine that runs commands. Each command runs in
-	// a new copy of that machine.
+	// forCommands takes the place of a runtime's name for the saved machine in which host commands run. Each command
+	// runs in a new copy of that machine.
 	forCommands = "commands"
-	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
+	// spareMapping bounds the memory that a host command may map in addition to the memory that it may use, in bytes.
 	spareMapping = 1 << 30
 )
 
@@ -38,8 +38,9 @@ type commandOrder struct {
 	file    *os.File // the command's own
 }
 
-// newOrder returns the order for a command. Its files are the command itself and the shared libraries that it needs.
-// newOrder returns an error if the command has changed since it was found. The caller must close the order.
+// newOrder returns the order to run a command in a machine. The order includes the command's file and the shared
+// libraries that it needs. newOrder returns an error if the command has changed since it was found. The caller must
+// close the order.
 func newOrder(found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*commandOrder, error) {
 	if refused := found.CheckStandalone(); refused != nil {
 		return nil, refused
@@ -123,8 +124,8 @@ func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l cor
 	return m.runOrder(ctx, o, c, l)
 }
 
-// waitPrepared waits until there is a saved machine to copy, or until ctx ends. Saving the first machine takes longer
-// than many programs may run, and continues in the background.
+// waitPrepared waits until a saved machine of the runtime exists, or until ctx ends. Saving the first machine takes
+// longer than many programs may run. It therefore continues in the background when ctx ends.
 func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	made := make(chan error, 1)
 	go func() {
@@ -141,7 +142,8 @@ func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	return ctx.Err()
 }
 
-// runOrder runs a command in the machine. It returns when both the command and the machine have ended.
+// runOrder makes the machine run the command of the order o. It returns when both the command and the machine have
+// ended.
 func (m *virtualMachine) runOrder(whole context.Context, o *commandOrder, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()

@@ -48,8 +48,8 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// whyNot ends a machine that did not become ready, and returns the reason why it did not. The argument err is the
-// error that the caller has noticed.
+// whyNot ends a machine that did not become ready, and returns the reason why it was not ready. The argument err is
+// the error by which the caller noticed the problem.
 func (m *virtualMachine) whyNot(err error) error {
 	select {
 	case <-m.said:
@@ -68,7 +68,7 @@ func (m *virtualMachine) whyNot(err error) error {
 	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.FirstStderrLine(m.stderr.String()))
 }
 
-// endsItself reports whether the machine ends without being killed. It waits a moment for that.
+// endsItself waits a moment and reports whether the machine ended in that time without being killed.
 func (m *virtualMachine) endsItself() bool {
 	select {
 	case <-m.over:
@@ -78,9 +78,9 @@ func (m *virtualMachine) endsItself() bool {
 	return m.ended.Load() == nil
 }
 
-// startError returns the reason why a machine did not become ready. It is called after the machine has ended. The
-// argument err is the error that occurred on a connection to the machine. The argument own says that the machine
-// ended before it was killed.
+// startError returns the reason why a machine did not become ready. The machine must have been ended before the call.
+// The argument err is the error of a connection to the machine. The argument own is true if the machine ended on its
+// own, and false if it had to be killed.
 func (m *virtualMachine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:

@@ -35,8 +35,8 @@ const (
 // firecrackerDriver controls Firecracker over a socket. Firecracker runs machines on the host's processor with KVM.
 type firecrackerDriver struct{ path string }
 
-// driverVersion returns Firecracker's version and the processor's model. The kernel of a saved machine has adapted to
-// that model.
+// driverVersion returns Firecracker's version and the model of the host's processor. The model matters because the
+// kernel of a saved machine has adapted to it.
 func (f firecrackerDriver) driverVersion() (string, error) {
 	out, err := exec.Command(f.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -54,12 +54,12 @@ func (f firecrackerDriver) kernelModules(k *guestKernel, c *vminit.MachineConfig
 
 func (f firecrackerDriver) supportsSharedMemory() bool { return false }
 
-// makePorts creates no connections, because Firecracker creates its own sockets.
+// makePorts creates no connections, because Firecracker itself creates the sockets through which it can be reached.
 func (f firecrackerDriver) makePorts() (*machinePorts, error) { return &machinePorts{}, nil }
 
-// basePlan returns the part of the confinement that booting and restoring have in common. Firecracker's sockets are
-// in a temporary folder that disappears with the process. The argument size is the maximum size in bytes of that
-// folder and of every file that Firecracker writes.
+// basePlan returns the parts of Firecracker's confinement plan that are the same for booting and for restoring a
+// machine. Firecracker's sockets are in a temporary folder that disappears with the process. The argument size bounds
+// that folder and every file that Firecracker writes, in bytes.
 func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*confine.SandboxPlan, error) {
 	files, err := linkedMounts(f.path)
 	if err != nil {
@@ -139,8 +139,8 @@ func (f firecrackerDriver) connectGuest(ctx context.Context, p *machinePorts) (e
 	return err
 }
 
-// saveMachine saves only the memory pages that the machine has used, so that the saved file is sparse. Versions of
-// Firecracker that do not track used pages write all of them.
+// saveMachine saves the machine to files. Of its memory it writes only the pages that the machine has used, so that
+// the memory file is sparse. A version of Firecracker that does not track used pages writes all of them.
 func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
 	a, err := p.dialAPI(ctx)
 	if err != nil {

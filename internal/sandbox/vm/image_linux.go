@@ -33,9 +33,9 @@ const (
 	making      = "making-"
 	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there use the machine's memory.
 	tmpSize = 64 << 20
-	// otherMachines is how many saved machines of a runtime are kept in addition to the current one, for engines of
-	// another version or with another interpreter. unusedLifetime is how long such a machine is kept after its last
-	// use.
+	// otherMachines is how many saved machines of a runtime are kept in addition to the current one. Engines of
+	// another version, or with another interpreter, may use these other machines. unusedLifetime is how long such a
+	// machine is kept after its last use.
 	otherMachines  = 2
 	unusedLifetime = 7 * 24 * time.Hour
 	// bootTime bounds how long a machine may take from its start until its guest is idle. Time in which it waits for
@@ -247,8 +247,8 @@ func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// removeUnfinished removes incomplete machines of processes that died while they were saving them. The caller must
-// hold the lock that every process holds while it makes a machine.
+// removeUnfinished removes the incomplete files that processes left behind when they died while saving a machine. The
+// caller must hold the lock that every process holds while it makes a machine.
 func (b *vmBackend) removeUnfinished() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
 	for _, name := range append(half, b.orphanedFiles()...) {
@@ -256,9 +256,10 @@ func (b *vmBackend) removeUnfinished() {
 	}
 }
 
-// removeUnused makes room for a new machine of a runtime. It removes machines of other binaries, kernels or
-// interpreters if they were not used for a while or are too many. Running copies are not affected, because they have
-// their memory file open. The caller must hold the lock that every process holds while it makes a machine.
+// removeUnused makes room for a new machine of a runtime. It removes other saved machines of the runtime, which were
+// made for other binaries, kernels or interpreters, if they were not used for a while or are too many. Running copies
+// are not affected, because they have their memory file open. The caller must hold the lock that every process holds
+// while it makes a machine.
 func (b *vmBackend) removeUnused(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for incomplete machines
@@ -331,7 +332,8 @@ func (b *vmBackend) logProgress(what string) {
 	}
 }
 
-// retryableOnce works like sync.OnceValues, but calls f again after an error, or if valid rejects the stored value.
+// retryableOnce works like sync.OnceValues, except that the returned function calls f again if f has returned an
+// error, or if the function valid rejects the value that f returned before.
 func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
@@ -348,7 +350,8 @@ func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, er
 	}
 }
 
-// unusableError converts err to the error that callers of Prepare get when no machine is available.
+// unusableError converts the error err, because of which no machine is usable, to the error that callers of Prepare
+// get.
 func unusableError(err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {

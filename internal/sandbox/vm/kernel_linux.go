@@ -21,8 +21,8 @@ type guestKernel struct {
 	builtin string // file with the names of built-in modules
 }
 
-// Kernel modules that a machine needs: those of virtio, and those for its connections over a serial device or a
-// vsock.
+// Kernel modules that a machine needs: virtioParts for virtio, serialParts also for connections over a serial device,
+// and vsockParts also for connections over a vsock.
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")
@@ -35,8 +35,8 @@ var (
 // errKernel means that no kernel was found.
 var errKernel = errors.New("there is no Linux kernel for virtual machines")
 
-// findKernel returns the newest kernel below a folder. It searches boot (as in Debian) and the folders of modules (as
-// in Fedora).
+// findKernel returns the newest kernel below a folder. It searches the folder boot, where Debian stores kernels, and
+// the folders of kernel modules, where Fedora stores them.
 func findKernel(dir string) (*guestKernel, error) {
 	found, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	slices.Sort(found)

@@ -95,8 +95,8 @@ func TestFedora(t *testing.T) {
 	}
 }
 
-// TestFetch checks that fetchKernel downloads a kernel and its separate package of modules with fake versions of
-// Ubuntu's tools. It also checks that a failed download keeps the previous kernel.
+// TestFetch checks that fetchKernel downloads a kernel and the separate package with its modules. Fake programs take
+// the place of Ubuntu's package tools. The test also checks that the previous kernel is kept if a download fails.
 func TestFetch(t *testing.T) {
 	builder, err := exec.LookPath("dpkg-deb")
 	if err != nil {
@@ -140,7 +140,8 @@ esac`)
 	}
 }
 
-// TestGuestIsStatic checks that a guest that needs shared libraries is rejected.
+// TestGuestIsStatic checks that a guest program that needs shared libraries, and so is not linked statically, is
+// rejected.
 func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
@@ -150,8 +151,8 @@ func TestGuestIsStatic(t *testing.T) {
 	}
 }
 
-// TestTidy checks that a runtime's machines are removed if they are incomplete, long unused or too many. Recently
-// used machines and the machines of another runtime must be kept.
+// TestTidy checks that the saved machines of a runtime are removed if they are incomplete, long unused or too many.
+// Recently used machines, and all machines of another runtime, must be kept.
 func TestTidy(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
 	for name, days := range map[string]int{"a": 0, "b": 1, "c": 2, "old": 9} {

@@ -23,8 +23,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run in the engine when it is killed, and how many of these programs start a
-// command. Each command runs in a virtual machine of its own, to which this test binary is copied.
+// atOnce returns how many programs run at once in the engine when a test kills it, and how many of these programs
+// start a command. Each command runs in a virtual machine of its own, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10
@@ -38,8 +38,8 @@ var forever = map[string]string{
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// withCommands is a value of engine's argument runtime. It stands for the built-in runtime, with programs that start
-// commands.
+// withCommands can be passed to the function engine in place of a runtime. It means the built-in runtime, with
+// programs that start commands.
 const withCommands = "commands"
 
 // engine implements the main function of an engine that the test kills. It prints a line when all its programs run.

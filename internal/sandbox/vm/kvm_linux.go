@@ -12,8 +12,8 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// minSpeedup is the factor by which a machine with KVM must start faster than an emulated machine. Otherwise KVM
-	// is not used.
+	// minSpeedup says how many times faster a machine with KVM must start than an emulated machine. Otherwise KVM is
+	// not used.
 	minSpeedup = 2
 )
 
@@ -27,9 +27,10 @@ func canOpen(device string) bool {
 	return true
 }
 
-// findAccelerator decides whether machines use KVM, and with which monitor. It compares the start times of an
-// emulated machine and one with KVM. Being able to open the KVM device is not enough: on some hosts KVM is itself
-// emulated, and a machine with it is a hundred times slower than an emulated one.
+// findAccelerator decides whether machines use KVM, and with which monitor. It compares the time that an emulated
+// machine takes to start with the time that a machine with KVM takes. Being able to open the KVM device is not
+// enough: on some hosts KVM is itself emulated, and a machine with KVM is a hundred times slower there than an
+// emulated one.
 func (b *vmBackend) findAccelerator(r *SetupReport) error {
 	if !canOpen(kvm) {
 		r.Why = kvm + " cannot be opened, so processors are emulated"
@@ -56,7 +57,8 @@ func (b *vmBackend) findAccelerator(r *SetupReport) error {
 	return b.tryNative(r, q, there, emulated)
 }
 
-// tryNative tries the monitors that support KVM, the preferred one first.
+// tryNative tries KVM, which runs machines on the native processor: first with Firecracker, which is preferred, and
+// then with QEMU. If neither starts a machine fast enough, machines are emulated by QEMU.
 func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, emulated time.Duration) error {
 	var all error
 	try := func(d machineDriver, name string) bool {
@@ -94,7 +96,7 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 }
 
 // timeStart measures how long a machine takes to boot until its guest is ready, and then discards the machine. It
-// returns an error if that takes longer than the argument within.
+// gives up with an error when the time in the argument within has passed.
 func (b *vmBackend) timeStart(within time.Duration) (took time.Duration, err error) {
 	i, err := b.describeImage(quickjs, nil)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// guestOverhead is the memory that the guest, its kernel and QEMU's translated code need in addition to the
-	// program's memory, in bytes.
+	// guestOverhead bounds the memory that a machine may need in addition to the program's memory, in bytes: for the
+	// guest, its kernel and QEMU's translated code.
 	guestOverhead = 128<<20 + translationBufferMB<<20
 	lookEvery     = 20 * time.Millisecond
 	ending        = 5 * time.Second
@@ -121,8 +121,8 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 	return m, nil
 }
 
-// endWith arranges that the machine is killed when ctx ends. The returned function stop cancels this. The cause of
-// the end of ctx is recorded, so that later errors report it.
+// endWith makes the machine end with ctx: when ctx ends, the machine is killed, and the cause of the end of ctx is
+// recorded as the reason that later errors report. The returned function stop cancels this.
 func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
 		m.abandonMachine(fmt.Errorf("the machine was killed before it was ready: %w", context.Cause(ctx)))
@@ -184,7 +184,8 @@ func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir str
 	return m, nil
 }
 
-// sendWake sends a restored machine the current time and a new seed for random numbers, and waits for its answer.
+// sendWake sends a restored machine the current time and a new seed for random numbers. It waits until the machine
+// has answered.
 func (m *virtualMachine) sendWake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
@@ -222,7 +223,8 @@ func (m *virtualMachine) listenControl() {
 	_ = m.wire.SetReadDeadline(time.Now()) // the port does not report that its other end was closed
 }
 
-// readGreeting waits for the first frame of the guest. It returns the bytes that the guest has sent, undecoded.
+// readGreeting waits until the guest has sent its first frame, which says that it is ready. It returns the bytes that
+// the guest has sent, undecoded.
 func (m *virtualMachine) readGreeting() ([]byte, error) {
 	if m.image.config.Commands {
 		said := make([]byte, len(vminit.Ready))
@@ -251,7 +253,7 @@ func (m *virtualMachine) readGreeting() ([]byte, error) {
 	return seen.Bytes(), err
 }
 
-// teeReader reads from a file and keeps a copy of the data.
+// teeReader reads from a file. It also appends everything that it has read to a buffer.
 type teeReader struct {
 	*os.File
 	seen *bytes.Buffer
@@ -263,7 +265,7 @@ func (t *teeReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// waitIdle waits until the machine has used hardly any processor time for a while.
+// waitIdle waits until the machine has used hardly any processor time for three quarters of a second.
 func (m *virtualMachine) waitIdle(ctx context.Context) {
 	const window, quiet = 250 * time.Millisecond, 3
 	for still, last := 0, m.processorTicks(); still < quiet && ctx.Err() == nil; {

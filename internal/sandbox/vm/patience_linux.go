@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// starvationFactor limits the total time of a machine, including the time in which it waits for a processor: it
-	// may take at most this many times its time limit.
+	// starvationFactor bounds how long a machine may take in total if it often waits for a processor: at most this
+	// many times its time limit. The time limit itself does not include the waiting.
 	starvationFactor = 5
 	askEvery         = 250 * time.Millisecond
 )
 
-// killAfter kills the machine when it has run for the duration that the argument most states. The returned function
-// stop cancels this. Time in which the machine waits for a processor does not count, because it may be long on a busy
-// computer.
+// killAfter kills the machine when it has run for longer than the argument most. Time in which the machine waits for
+// a processor does not count, because it may be long on a busy computer. The returned function stop cancels the
+// killing.
 func (m *virtualMachine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -50,8 +50,8 @@ func errSlow(took, waited time.Duration) error {
 	)
 }
 
-// starvedFor returns how long the threads of a process have waited for a processor: the time of the thread that has
-// waited longest. It returns 0 if the system does not measure that.
+// starvedFor returns how long a process has been starved of processor time: of all its threads' waiting times, it
+// returns the longest. It returns 0 if the system does not measure them.
 func starvedFor(pid int) (longest time.Duration) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
 	for _, file := range files {

@@ -45,7 +45,8 @@ func newPorts() (*machinePorts, error) {
 	return p, nil
 }
 
-// closeProgramEnds closes this process's copies of the socket ends that the monitor has inherited.
+// closeProgramEnds closes this process's copies of the monitor's ends of the socket pairs, after the monitor has
+// inherited them.
 func (p *machinePorts) closeProgramEnds() {
 	for _, f := range p.far {
 		_ = f.Close()
@@ -95,8 +96,8 @@ func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (las
 	return p.readMonitor(until, len(commands))
 }
 
-// readMonitor waits until the monitor has answered the commands and, if the argument until names an event, has
-// reported that event.
+// readMonitor reads messages from QEMU's monitor until the monitor has answered the given number of commands and, if
+// the argument until is not empty, has reported the event of that name. It returns the result of the last command.
 func (p *machinePorts) readMonitor(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {
@@ -121,7 +122,7 @@ func (p *machinePorts) readMonitor(until string, commands int) (last json.RawMes
 	return last, nil
 }
 
-// sendFile sends QEMU an open file under a name.
+// sendFile passes an open file to QEMU, together with the name by which later commands refer to it.
 func (p *machinePorts) sendFile(name string, f *os.File) error {
 	data, err := json.Marshal(monitorCommand{"getfd", map[string]string{"fdname": name}})
 	if err != nil {

@@ -25,13 +25,14 @@ const (
 	memoryFile, stateFile = "memory", "state"
 	// maxState bounds the size of a machine's saved state without its memory, in bytes.
 	maxState = 64 << 20
-	// minMemory is the minimum memory of a machine, in bytes. systemMemory is the part of it for the kernel, the
-	// archive and the runtime. The host provides only the memory that a machine actually uses.
+	// minMemory is the smallest memory that a machine gets, in bytes. systemMemory is the part of a machine's memory
+	// for the kernel, the unpacked archive and the runtime. The host provides only the memory that a machine actually
+	// uses.
 	minMemory, systemMemory = 2 << 30, 1 << 30
-	// translationBufferMB is the size of QEMU's buffer for translated code, in MB.
+	// translationBufferMB sets the size of QEMU's buffer for translated code, in MB.
 	translationBufferMB = 128
-	// serialDevice configures the machine's serial device. It has only three ports, because Linux checks all possible
-	// ports at each interrupt. The first port is reserved for consoles.
+	// serialDevice is the QEMU option for the machine's serial device. It gives the device only three ports, because
+	// Linux checks all possible ports at each interrupt. The first port is reserved for consoles.
 	serialDevice = "virtio-serial-device,max_ports=3"
 	// commandLine is the kernel's command line under QEMU. It turns off protections between processes, which are
 	// expensive on an emulated processor and not needed in a machine that runs one program. It turns off the
@@ -47,7 +48,7 @@ const (
 type qemuDriver struct {
 	path string
 	kvm  bool
-	// needs returns the host's files that QEMU needs.
+	// needs returns the files of the host that QEMU needs, as mounts for its confinement.
 	needs func() ([]confine.PlanMount, error)
 }
 
@@ -62,8 +63,8 @@ func (q qemuDriver) kernelModules(k *guestKernel, _ *vminit.MachineConfig) ([]st
 	return k.moduleFiles(serialParts)
 }
 
-// supportsSharedMemory returns false for machines with KVM. With KVM an exit to the host costs little, and processors
-// differ in how a guest may cache a device's memory.
+// supportsSharedMemory returns false for machines with KVM. There, shared memory would save little, because an exit
+// from the machine to the host is cheap, and processors differ in how a guest may cache a device's memory.
 func (q qemuDriver) supportsSharedMemory() bool { return !q.kvm }
 
 func (q qemuDriver) makePorts() (*machinePorts, error) { return newPorts() }
@@ -155,8 +156,8 @@ func (q qemuDriver) acceleratorName() string {
 	return "tcg,tb-size=" + strconv.Itoa(translationBufferMB)
 }
 
-// plan returns the confinement that booting and restoring have in common. Of the host's files, QEMU sees only its
-// own, read-only, and the machine's memory file.
+// plan returns the parts of QEMU's confinement plan that are the same for booting and for restoring a machine. Of the
+// host's files, QEMU sees only its own, read-only, and the machine's memory file.
 func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePorts, more ...string) (*confine.SandboxPlan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // descriptors after that of the plan
@@ -228,8 +229,8 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 	return plan, nil
 }
 
-// theRest is the QEMU setting for saving a machine without its memory, which is already in a file. QEMU then saves
-// only the rest of the machine's state.
+// theRest is the QEMU command that makes QEMU save a machine without its memory. The memory is already in a file, so
+// QEMU saves only the rest of the machine's state.
 var theRest = monitorCommand{
 	"migrate-set-capabilities",
 	map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}},

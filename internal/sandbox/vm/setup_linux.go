@@ -23,7 +23,7 @@ import (
 
 const (
 	setupLock = "setup.lock"
-	// kernelDir is the folder, below Options.Dir, of a kernel that was downloaded as a package.
+	// kernelDir names the folder in Options.Dir into which a downloaded kernel is unpacked.
 	kernelDir = "kernel"
 	fetching  = "fetching"
 )
@@ -65,10 +65,12 @@ func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 		WithHint("unpack a Linux kernel for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder, then run retort vm setup --kernel FOLDER")
 }
 
-// kernelSource holds a folder with a kernel and a description of where the kernel comes from.
+// kernelSource provides a folder that contains a kernel, and a description of where the kernel comes from. It may
+// have to download the kernel first.
 type kernelSource func(ctx context.Context) (dir, origin string, err error)
 
-// kernelSources returns the places where a kernel can be found, local ones first.
+// kernelSources returns the sources from which a kernel can be taken, in the order in which to try them: the local
+// ones, and then a download. If the settings name a folder, only that is a source.
 func (b *vmBackend) kernelSources() []kernelSource {
 	given := func(dir, origin string) kernelSource {
 		return func(context.Context) (string, string, error) { return dir, origin, nil }
@@ -79,8 +81,8 @@ func (b *vmBackend) kernelSources() []kernelSource {
 	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package downloaded earlier"), given("/", "this machine's own kernel"), b.fetchKernel}
 }
 
-// prepareKernel tries a kernel by making the machine of the built-in runtime with it. If that works, prepareKernel
-// records the kernel as the chosen one.
+// prepareKernel makes the machine of the built-in runtime with the kernel in the folder dir. If that works,
+// prepareKernel records this kernel as the chosen one.
 func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	dir = absolutePath(dir)
 	k, err := findKernel(dir)
@@ -111,8 +113,8 @@ func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	return seal.ReplaceFile(filepath.Join(b.Dir, chosenFile), data)
 }
 
-// prepareOthers makes a machine for each further runtime that is installed, and one for commands if the settings
-// allow any.
+// prepareOthers makes a saved machine for each other runtime that is installed, and one for host commands if the
+// settings allow any.
 func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	var more []string
 	for _, i := range b.Interpreters {
@@ -277,7 +279,8 @@ func runTool(ctx context.Context, dir, program string, args ...string) (string, 
 	return string(out), nil
 }
 
-// keepKernel moves the needed files of an unpacked kernel to another folder, and replaces the previous files there.
+// keepKernel keeps only the needed files of an unpacked kernel package. It moves them to the folder in the argument
+// to, where they replace the previous kernel.
 func keepKernel(from, to string) error {
 	k, err := findKernel(from)
 	if err != nil {

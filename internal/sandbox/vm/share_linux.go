@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// ringFile is the name of a file that belongs to a saved machine. It holds the content of the memory that the
-	// machine shared with the engine when it was saved. Each running copy of the machine has a file of its own for
-	// its shared memory, whose name begins with ringPrefix. That file is locked until the copy has opened it.
+	// ringFile is the name of a file in the folder of a saved machine. It holds the content that the memory shared by
+	// machine and engine had when the machine was saved. Each running copy of the machine has a file of its own for
+	// its shared memory, with a name that begins with ringPrefix. The file of a copy is locked until the copy has
+	// opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// memoryGap is the address, in bytes, at which the memory of a machine has a gap. If a machine has more memory
-	// than that, the rest is mapped above the gap.
+	// memoryGap is the address at which the memory of a machine has a gap. If a machine has more bytes of memory than
+	// that, the rest is mapped above the gap.
 	memoryGap = 3 << 30
-	// unlockedGrace is the age up to which a shared memory file may be unlocked, because its engine has just created
-	// it. An older unlocked file counts as orphaned.
+	// unlockedGrace is how long after its creation a file of shared memory may be unlocked without counting as
+	// orphaned. In this time the engine that has created the file may not have locked it yet.
 	unlockedGrace = time.Second
 )
 

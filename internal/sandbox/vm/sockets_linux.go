@@ -44,7 +44,8 @@ func (p *machinePorts) dialSocket(ctx context.Context, path string) (*net.UnixCo
 	}
 }
 
-// pauseRetry waits two milliseconds before the next attempt. It returns an error if ctx or the monitor has ended.
+// pauseRetry waits two milliseconds before the next attempt to connect. It returns an error if ctx or the monitor has
+// ended.
 func (p *machinePorts) pauseRetry(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -113,7 +114,7 @@ func requestPort(conn *net.UnixConn, port int) error {
 	return nil
 }
 
-// firecrackerAPI is a client of Firecracker's HTTP API.
+// firecrackerAPI represents a connection to Firecracker's HTTP API, as a client.
 type firecrackerAPI struct {
 	conn *net.UnixConn
 	said *bufio.Reader

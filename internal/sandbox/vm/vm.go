@@ -35,13 +35,13 @@ type Options struct {
 	// Dir names the folder for kernels and saved machines. Several engines may share it. It is created if it is
 	// missing.
 	Dir string
-	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like an unpacked kernel package. Empty means the
+	// Kernel names a folder with boot/vmlinuz-* and lib/modules/*, like an unpacked kernel package. Empty means the
 	// kernel that SetupMachines has chosen. Without a kernel the backend is unavailable.
 	Kernel string
 	// Progress is called with a description of each step that takes long. It may be nil.
 	Progress func(string)
-	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
-	// load: see warmpool.GuestKind.
+	// Warm sets the number of machines that wait for programs once a first request has come, and MaxWarm the number
+	// under load. Zero and negative numbers mean the same as in warmpool.GuestKind.
 	Warm, MaxWarm int
 	// Limits holds the limits that most programs have. Machines are started with them.
 	Limits core.Limits
@@ -63,7 +63,7 @@ const chosenFile = "setup.json"
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
-	// Firecracker is set if machines use Firecracker instead of QEMU.
+	// Firecracker states that machines use Firecracker and not QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 

@@ -24,8 +24,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary act like `retort` in a machine: as its first process and as a guest. It also takes
-// other roles.
+// TestMain lets the test binary also act as another process. In a virtual machine it acts like `retort`, both as the
+// machine's first process and as the guest.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 0 && args[0] == vminit.Argument {
@@ -61,7 +61,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// drivers lists the virtual machine monitors that the tests use.
+// drivers lists the names of the drivers with which the tests run machines. Each driver controls the virtual machine
+// monitor of the same name.
 var drivers = []string{"qemu", "firecracker"}
 
 // optionsHere returns the Options of a backend with the given driver, or skips the test if this machine cannot run
@@ -81,7 +82,7 @@ func optionsHere(t testing.TB, driver string) Options {
 	return o
 }
 
-// access opens a device and returns the error of opening it, or nil.
+// access checks the access to a device: it opens the device and returns the error of opening it, or nil.
 func access(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -111,8 +112,8 @@ func described(runtime, path string) interpreter.Interpreter {
 	panic(runtime + " is no runtime")
 }
 
-// emulated is the factor by which the contract tests extend timeouts in machines. Computations take 20 to 30 times as
-// long on an emulated processor, but most of those programs compute little.
+// emulated is the factor by which the contract tests lengthen timeouts in machines. Computations take 20 to 30 times
+// as long on an emulated processor, but most of the test programs compute little.
 const emulated = 4
 
 // TestContract checks that virtual machines fulfil the contract of package sandboxtest. Programs can take several
@@ -131,7 +132,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// forAll runs a test with the machines of each driver, for each runtime.
+// forAll runs a test for each combination of a virtual machine monitor and a runtime.
 func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
 	for _, driver := range drivers {
 		for _, runtime := range []string{quickjs, "python"} {
@@ -209,8 +210,8 @@ func TestCopiesDiffer(t *testing.T) {
 	})
 }
 
-// differ runs a program in several copies of a virtual machine. It checks that the copies produce different random
-// values and have the current time. The argument kept is the time at which the machine was saved.
+// differ checks that copies of one saved machine differ: a program that runs in several copies gets different random
+// values and the current time. The argument kept is the time at which the machine was saved.
 func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{
@@ -304,8 +305,9 @@ func toolHere(t *testing.T) string {
 	return path
 }
 
-// TestDriverIsWalled checks that the monitor of a machine is confined itself: it has no capabilities, namespaces of
-// its own and few writable files. This protects the host from a program that breaks out of its machine.
+// TestDriverIsWalled checks that QEMU and Firecracker, the monitors that run machines, are confined themselves: they
+// have no capabilities, namespaces of their own and few writable files. This protects the host from a program that
+// breaks out of its machine.
 func TestDriverIsWalled(t *testing.T) {
 	t.Parallel()
 	for driver, writable := range map[string][]string{"qemu": {memoryPath, ringPath}, "firecracker": {"/tmp"}} {
@@ -367,7 +369,7 @@ func driverIsWalled(t *testing.T, driver string, kept []string) {
 	}
 }
 
-// TestPrograms runs the programs of package guesttest in machines, and checks how they end.
+// TestPrograms checks that the programs of package guesttest end in a machine as they do without a sandbox.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {

@@ -16,7 +16,8 @@ import (
 // maxVmlinux bounds the size of an unpacked kernel, in bytes.
 const maxVmlinux = 512 << 20
 
-// Offsets in the header of a kernel file ("bzImage"). See the kernel's Documentation/x86/boot.rst.
+// Offsets of fields in the header of a kernel file ("bzImage"), and the version of the header that is needed. See the
+// kernel's Documentation/x86/boot.rst.
 const (
 	setupSectors  = 0x1f1
 	bootMagic     = 0x202
@@ -96,7 +97,8 @@ func decompressKernel(data []byte, size int64) (plain []byte, err error) {
 	return plain, err
 }
 
-// filterThrough pipes data through a program of the system and returns its output.
+// filterThrough runs a program of the system, such as a decompressor, with data as its input. It returns the
+// program's output.
 func filterThrough(data []byte, program []string) ([]byte, error) {
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Stdin = bytes.NewReader(data)

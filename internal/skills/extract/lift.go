@@ -228,8 +228,8 @@ func snakeCase(name string) string {
 }
 
 // addParam makes a literal a parameter of the function and returns the parameter's name. It returns "" if the literal
-// must stay in the code, for example because the name is taken. If the argument other is not empty, equal literals of
-// the same name share a parameter instead, and a name that is taken gets a number.
+// must stay in the code, for example because the name is taken. If the argument other is not empty, a name that is
+// taken gets a number instead, and equal literals of the same name share a parameter.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {

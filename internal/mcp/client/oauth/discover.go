@@ -161,8 +161,8 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. It passes the
-// issuer that the metadata names to the function is. If that returns false, the metadata is refused.
+// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. It refuses the
+// metadata if the function is, called with the issuer named in the metadata, returns false.
 func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func(string) bool) (serverMetadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m serverMetadata

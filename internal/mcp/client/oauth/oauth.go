@@ -253,7 +253,7 @@ func unionOf(a, b []string) []string {
 	return all
 }
 
-// containsAll reports whether all contains every element of some.
+// containsAll reports whether the list all contains every element of the list some.
 func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

@@ -69,8 +69,8 @@ func (c *Client) NeedsLogin(ctx context.Context) (bool, error) {
 	return c.usesOAuth(ctx, asked), nil
 }
 
-// RemoveLogin removes the stored login, and revokes its tokens if the authorization server supports that. The result
-// was reports whether there was a login, and revoked whether its tokens were revoked.
+// RemoveLogin removes the stored login, and revokes its tokens if the authorization server supports that. The first
+// result reports whether there was a login, the second whether its tokens were revoked.
 func (c *Client) RemoveLogin(ctx context.Context) (was, revoked bool, err error) {
 	release, err := c.lockToken(ctx)
 	if err != nil {

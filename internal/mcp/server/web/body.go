@@ -48,7 +48,7 @@ func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Me
 }
 
 // isSessionless reports whether a request belongs to a protocol version without sessions, according to its header or
-// its body. If the two contradict each other, the request is refused elsewhere.
+// its body. If the header and the body contradict each other, the handler of the protocol refuses the request later.
 func isSessionless(r *http.Request, a server.MessageContent) bool {
 	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
 }

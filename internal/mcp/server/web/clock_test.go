@@ -19,7 +19,8 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// still is an in-memory engine without upstream servers. To run a program, it calls the function execute.
+// still is an in-memory engine without upstream servers. When it is asked to run a program, it calls the function
+// execute, and runs nothing else.
 type still struct {
 	Engine
 	execute func(ctx context.Context)
@@ -115,7 +116,8 @@ func (c *counter) send(path, body string, headers ...string) (status int, header
 	return response.StatusCode, response.Header, string(all)
 }
 
-// program calls the tool execute_code over HTTP. The engine then calls its function execute instead of a program.
+// program requests a program by calling the tool execute_code over HTTP. In these tests, the engine calls a Go
+// function in place of running a program.
 func (c *counter) program() (status int, text string) {
 	c.Helper()
 	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`

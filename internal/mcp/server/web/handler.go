@@ -131,7 +131,7 @@ func requiresToken(a Authenticator) bool {
 	return a != nil && (!may || r.Required())
 }
 
-// serveTenant checks the limits of a principal and answers its request.
+// serveTenant answers a request of a principal, unless the principal is over a limit.
 func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder) {
 	var a server.MessageContent
 	if r.Method == http.MethodPost {
@@ -190,7 +190,8 @@ func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *principa
 	}
 }
 
-// serveEvents serves the oldest HTTP transport (HTTP with SSE), in which the event stream is the session.
+// serveEvents serves the oldest HTTP transport (HTTP with SSE). There a session exists as long as its event stream is
+// open.
 func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *principalTenant) {
 	if r.Method == http.MethodGet {
 		if !l.admitSession(w, r, t) {

@@ -27,9 +27,10 @@ func (c *tokenHolder) currentPrincipal() BearerPrincipal {
 	return c.now
 }
 
-// callPermit returns the Permit for work that is done for the client, which ends when the client's token becomes
-// invalid. If the token of an authorization server has expired and the same principal has sent a newer one, the
-// Permit stays valid. A revoked token cannot be replaced by a newer one.
+// callPermit returns the Permit for the work that a client has requested. The work must end when the Permit is no
+// longer valid, which is when the client's token becomes invalid. If a token of an authorization server has merely
+// expired and the same principal has sent a newer one, the Permit stays valid. If a token was revoked, a newer one
+// does not help.
 func (c *tokenHolder) callPermit() core.Permit {
 	p := c.currentPrincipal()
 	if p.Holds == nil {
@@ -44,12 +45,13 @@ func (c *tokenHolder) callPermit() core.Permit {
 	}}
 }
 
-// expiresByItself reports whether a token ends by expiring and cannot be revoked.
+// expiresByItself reports whether a token of this kind can only expire and cannot be revoked.
 func expiresByItself(p BearerPrincipal) bool {
 	return p.Credential.Token == "" && !p.Credential.Expires.IsZero()
 }
 
-// noteToken stores the principal's newest token that expires by itself and cannot be revoked.
+// noteToken remembers the token of p if it expires latest among the principal's tokens. It ignores tokens that can be
+// revoked.
 func (t *principalTenant) noteToken(p BearerPrincipal) {
 	if !expiresByItself(p) {
 		return

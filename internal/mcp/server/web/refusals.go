@@ -56,8 +56,8 @@ func (r *refusalLog) flushPending(now time.Time) {
 	r.startWindow(now)
 }
 
-// endQuietWindow ends the current time window if its time is over, even if no further login fails. Otherwise the
-// number of failed logins that were not logged individually would only be logged at the next failure.
+// endQuietWindow ends the current time window when its time is over, although no further login has failed. Otherwise
+// the number of failed logins that were only counted would not be logged before the next failure.
 func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +75,8 @@ func (r *refusalLog) startWindow(now time.Time) {
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }
 
-// networkOf returns the part of an address that a client cannot choose freely: the whole IPv4 address, or the 64-bit
-// network of an IPv6 address.
+// networkOf returns the part of an address that a client cannot choose freely. That is the whole address for IPv4,
+// and the 64-bit network for IPv6.
 func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -60,8 +60,8 @@ func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
 	return t, nil
 }
 
-// enterRequests changes the number of the principal's requests in progress by n: a positive n when requests begin, a
-// negative n when they have ended. It also records the time as the last use.
+// enterRequests adds n to the number of the principal's requests in progress. n is positive when requests begin, and
+// negative when they have ended. It also records that the principal was active now.
 func (t *principalTenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,8 +69,8 @@ func (t *principalTenant) enterRequests(n int) {
 	t.used = time.Now()
 }
 
-// takeQuota takes n requests from the principal's quota. If too few are left, it takes none and returns how long the
-// principal must wait.
+// takeQuota takes n requests from the principal's quota. If fewer than n are left, it takes none and returns how long
+// the principal must wait.
 func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +125,7 @@ func (t *principalTenant) dropSession(id string) {
 	t.http.EndSession(id)
 }
 
-// openSession adds a new session and marks it as in use. The session can also be an event stream.
+// openSession adds a session, or an event stream that counts as one, and marks it as in use.
 func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,8 +136,9 @@ func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.sessions[id].busy++
 }
 
-// touchSession marks a session as in use, and stores the newest token of c in the session. From then on, the work in
-// the session is permitted by this token. touchSession returns false if the session does not exist or is ending.
+// touchSession marks a session as in use, and replaces its token by the newest one of the client c. From then on, the
+// work in the session is permitted by the new token. touchSession returns false if the session does not exist or is
+// ending.
 func (t *principalTenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package web is the HTTP listener for MCP clients. It decides which requests are allowed, from where and how many,
-// and passes them to the MCP server of the caller's principal. All versions of the protocol use the same path.
+// Package web is the HTTP listener for MCP clients. It checks for each request who sends it, whether it is allowed,
+// and whether the sender is within the limits. It passes allowed requests to the MCP server of the caller's
+// principal. All versions of the protocol use the same path.
 package web
 
 import (
@@ -48,7 +49,7 @@ type Authenticator interface {
 	Challenge(r *http.Request) string
 }
 
-// Engine is the engine that serves one principal.
+// Engine lists the methods of the engine that the listener uses to serve one principal.
 type Engine interface {
 	server.Engine
 	server.PassthroughEngine
@@ -208,8 +209,8 @@ func (l *Listener) drainRequests() {
 	l.waitUntilQuiet(drainAnswerTimeout)
 }
 
-// waitUntilQuiet waits until no call is being answered and no program runs, but no longer than patience. It returns
-// false if calls are still being answered after that time.
+// waitUntilQuiet waits until no call is being answered and no program runs, but not longer than the duration
+// patience. It returns false if a call is still being answered after that time.
 func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		if l.calls.Load() == 0 && l.countRunning() == 0 {

@@ -162,8 +162,8 @@ func (p *place) begin(headers ...string) string {
 	return id
 }
 
-// program returns the body and the headers of a 2026-07-28 request that runs code. more is JSON with further members
-// of the request's params.
+// program returns the body and the headers of an HTTP request that runs code in protocol version 2026-07-28. The
+// argument more is JSON text with further members for the params of the request.
 func program(code, more string) (body string, headers []string) {
 	text, _ := json.Marshal(code)
 	return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":` + string(text) + `},` + more + meta + `}}`,
@@ -426,8 +426,8 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// gate is an upstream server whose only tool does not answer before the channel pass is closed. For each call, it
-// sends to the channel called.
+// gate is an upstream server whose only tool answers no call before the channel pass is closed. It sends a value to
+// the channel called whenever the tool is called.
 type gate struct{ called, pass chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }

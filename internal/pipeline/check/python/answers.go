@@ -20,8 +20,8 @@ type takenKey struct {
 	sourcePlace
 }
 
-// accessStep describes one step from a value to a part of it: to the value of a key, or to a list item if the key is
-// empty.
+// accessStep describes one step from a value to a part of that value: to what is stored under a key, or to a list
+// item if the key is empty.
 type accessStep struct{ key string }
 
 // Bounds on following values through a program: maxTaken on the number of keys that are examined, maxPath on the
@@ -49,7 +49,7 @@ type nameOrigin struct {
 	element bool   // an item of the value
 }
 
-// takenOf returns the keys that a program reads from the results of calls.
+// takenOf returns the places where a program takes keys from the results of tool calls.
 func takenOf(v *factVisitor) (found []takenKey) {
 	f := &valueFlow{s: v.s, bound: map[textID][]nameOrigin{}, left: maxSteps}
 	f.findBindings()
@@ -170,8 +170,8 @@ func (f *valueFlow) followName(name textID, depth int) (path []accessStep, from 
 	return path, from
 }
 
-// followSubscript splits an expression value["key"], value[0] or value[1:] into the value and the steps that lead
-// from it to its part.
+// followSubscript takes an expression like value["key"], value[0] or value[1:] apart. It returns the node of value,
+// and the step from there to the part that the expression selects. A slice such as value[1:] needs no step.
 func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep) {
 	value, index := f.s.childNode(id, fieldValue), f.s.childNode(id, fieldSlice)
 	if f.s.isText(index) {
@@ -186,8 +186,9 @@ func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep)
 	return 0, nil
 }
 
-// followPassing returns the argument or object that a call gets its value from, such as value for value.get("key") or
-// sorted(value), and the steps from it to the call's result. It returns 0 for calls that it does not know.
+// followPassing returns the argument or object from which a call gets its result: the node of value for
+// value.get("key") or sorted(value). It also returns the step from there to the result, if there is one. It returns 0
+// for calls that it does not know.
 func (f *valueFlow) followPassing(id nodeID) (value nodeID, last []accessStep) {
 	if value, key, _ := f.keyLookup(id); value != 0 {
 		return value, []accessStep{{key}}
@@ -288,7 +289,8 @@ func (a answerSchema) stepInto(key string) answerSchema {
 	return answerSchema{}
 }
 
-// lacksKey reports whether a value is known not to have a key, because it is a list, or an object with known fields.
+// lacksKey reports whether a value is known not to have a key, because it is a list, or an object whose fields are
+// all known. It also returns the facts for a warning about the key.
 func (a answerSchema) lacksKey(key string) (source.UnknownField, bool) {
 	u := source.UnknownField{Name: key}
 	for name := range a.Properties {

@@ -143,8 +143,9 @@ func (c *PythonChecker) parseProgram(
 	return nil, first.syntaxError()
 }
 
-// readProgram parses the text and calls the function judge with the parsed program. It returns the error of judge as
-// refusal. If the text is not a valid program, it sets p.failed to the reason instead, and returns no error.
+// readProgram parses the text and calls the function judge with the parsed program. If judge refuses the program, its
+// error is returned as refusal. If the text is not a valid program, readProgram stores the reason in p.failed and
+// returns no error.
 func (p *pythonProgram) readProgram(ctx context.Context, judge func(*pythonProgram) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {

@@ -148,7 +148,8 @@ var schemaTypes = map[string]string{
 	"Sequence": "array", "Iterable": "array", "dict": "object", "Dict": "object", "Mapping": "object",
 }
 
-// annotationSchema returns the JSON Schema for a type annotation. {} accepts every value.
+// annotationSchema returns the JSON Schema for a type annotation. If the annotation is missing or unknown, the schema
+// is {}, which accepts every value.
 func (s *syntaxTree) annotationSchema(id nodeID, depth int) map[string]any {
 	if id == 0 || depth > deepestSchema {
 		return map[string]any{}

@@ -47,7 +47,8 @@ type usedName struct {
 }
 
 // nameChain describes a chain of names such as github.list_issues. If Free is set, the program does not bind the
-// first name. Otherwise an import of servers or client binds it, and Path begins with the path of that import.
+// first name. Otherwise the first name is imported from the package servers or client, and Path begins with the full
+// name of the import.
 type nameChain struct {
 	Path []string
 	Free bool

@@ -214,7 +214,8 @@ func (p *pythonProgram) toolOf(u nameChain) *core.Tool {
 	return nil
 }
 
-// starTool returns the tool that a name refers to through the program's only star import.
+// starTool returns the tool that a name refers to through a star import, such as from servers.github import *. It
+// returns nil if there is none.
 func (p *pythonProgram) starTool(name string) *core.Tool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
@@ -230,7 +231,7 @@ func (p *pythonProgram) starTool(name string) *core.Tool {
 	return nil
 }
 
-// unknownNames returns the unbound names in findings.
+// unknownNames returns the names in those findings that report an unbound name.
 func unknownNames(found []refusalFinding) []string {
 	var names []string
 	for _, f := range found {

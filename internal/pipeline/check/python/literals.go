@@ -137,7 +137,8 @@ func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMes
 	return s.appendConstant(b, value, minus)
 }
 
-// appendConstant appends a constant. If negative is set, it appends the number with the opposite sign.
+// appendConstant appends a constant as JSON to b, and a number with the opposite sign if minus is set. It returns
+// false if JSON cannot express the constant.
 func (s *syntaxTree) appendConstant(b []byte, value attrValue, minus bool) (json.RawMessage, bool) {
 	switch value.sort {
 	case sortNone:

@@ -130,8 +130,8 @@ func (l *skillLoading) replaceLoading(code string) (string, bool) {
 	return code, any
 }
 
-// bytesOf returns which bytes of the code belong to a node, which must be on one line. lines holds the offsets at
-// which lines begin.
+// bytesOf returns the range of bytes that a node covers in the code. The node must be on one line. The argument lines
+// holds the offsets in the code at which its lines begin.
 func bytesOf(code string, lines []int, n syntaxNode) (start, end int, ok bool) {
 	if n.line < 1 || int(n.line) > len(lines) {
 		return 0, 0, false

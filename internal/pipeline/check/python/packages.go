@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// packageAdvice maps hints to the names of well-known packages that programs cannot import. The hint says what to use
-// instead.
+// packageAdvice lists well-known packages that programs cannot import. Each key is a hint on what to use instead of
+// the packages in its value.
 var packageAdvice = map[string]string{
 	"urllib.request reaches only the domains in the setting network.whitelist, and there is no other network access; look for a tool with search_tools": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",

@@ -231,8 +231,8 @@ func (u *treeUnpickler) memoizeTop() error {
 	return nil
 }
 
-// recallMemo pushes a value from the memo. It returns an error for nodes, lists and dicts, which must not get a
-// second parent.
+// recallMemo pushes a value from the pickle's memo, the list of values that can be used again. It returns an error
+// for nodes, lists and dicts, which must not get a second parent.
 func (u *treeUnpickler) recallMemo(n int) error {
 	if n < 0 || n >= len(u.memo) {
 		return errPickle
@@ -552,8 +552,8 @@ func decodeLatin1(b []byte) []byte {
 	return text
 }
 
-// joinSurrogates decodes surrogates that Python has encoded in UTF-8 like characters. A pair becomes the character
-// that it stands for.
+// joinSurrogates decodes UTF-16 surrogates that Python has encoded in UTF-8 as if each were a character. Two
+// surrogates that form a pair become the character that they stand for.
 func joinSurrogates(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {

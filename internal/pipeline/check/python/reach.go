@@ -115,8 +115,8 @@ func (p *pythonProgram) simplifyPath(path []string) []string {
 	return path
 }
 
-// addTool records the tool with this Python name as used. If raw is set, the tool's original name is accepted, too.
-// If there is no such tool, it records the name as missing.
+// addTool records the tool of server s with this Python name as used. If raw is set, the tool's original name is
+// accepted, too. If the server has no such tool, addTool records the name as missing.
 func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string, at sourcePlace, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
@@ -179,8 +179,8 @@ func (p *pythonProgram) importsAbsent(server string) bool {
 	return false
 }
 
-// addOwn records which tool a call of call_mcp_tool calls. If the name of the tool is not a literal, the program may
-// call any tool.
+// addOwn records which tool a program calls by call_mcp_tool, a function of Retort's own package client. If the name
+// of the tool is not a literal, the program may call any tool.
 func (p *pythonProgram) addOwn(r *programReach, u nameChain, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return

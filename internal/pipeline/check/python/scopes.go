@@ -210,7 +210,7 @@ func (x *scopeTable) enterComprehension(id nodeID, at scopeID) {
 	}
 }
 
-// firstIterable returns the first iterable of a comprehension.
+// firstIterable returns the first for clause of a comprehension, which contains the first iterable.
 func (s *syntaxTree) firstIterable(id nodeID) nodeID {
 	if list := s.fieldList(id, fieldGenerators); len(list) > 0 {
 		return nodeOf(list[0])

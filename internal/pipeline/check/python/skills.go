@@ -52,8 +52,8 @@ type namedSkill struct {
 	sourcePlace
 }
 
-// namedSkills returns the skills that a program names, in source order. loose contains the positions at which the
-// program uses the package skills without naming a certain skill.
+// namedSkills returns the places where a program names skills: first the imports, then the other uses. The second
+// result, loose, lists the places where it uses the package skills without naming a certain skill.
 func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) {
 	for _, i := range p.facts.Imports {
 		parts := strings.Split(i.Module, ".")

@@ -232,8 +232,8 @@ const (
 	sortDict                // the fields of a node
 )
 
-// attrValue holds the value of a node's field as a number in the field at. Its sort says what that number means, for
-// example the index of another node.
+// attrValue holds the value of a node's field as the number at. The field sort says what this number means: for
+// example, the index of another node.
 type attrValue struct {
 	sort valueSort
 	at   int32

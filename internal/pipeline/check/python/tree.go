@@ -87,7 +87,7 @@ func (b *treeBuilder) addNode(kind rules.Kind, text string, w nodeContext, inner
 	b.closeNode(at)
 }
 
-// addWithFields adds a node whose children are the nodes in these fields.
+// addWithFields adds a node to the tree, and below it the nodes in the given fields of the original node.
 func (b *treeBuilder) addWithFields(kind rules.Kind, text string, id nodeID, w nodeContext, fields ...fieldLabel) {
 	at := b.openNode(kind, text, 0, w)
 	for _, f := range fields {
@@ -96,7 +96,7 @@ func (b *treeBuilder) addWithFields(kind rules.Kind, text string, id nodeID, w n
 	b.closeNode(at)
 }
 
-// addField adds the node or nodes in a field.
+// addField adds the node or nodes that a field of another node contains.
 func (b *treeBuilder) addField(id nodeID, name fieldLabel, w nodeContext) {
 	switch v := b.s.fieldValue(id, name); v.sort {
 	case sortNode:
@@ -161,7 +161,8 @@ func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAtom adds a node to the tree if its class is one of the most frequent. Otherwise it returns false.
+// addAtom adds a node to the tree if its class occurs often, as names, constants and calls do. Otherwise it returns
+// false.
 func (b *treeBuilder) addAtom(id nodeID, c nodeClass, w nodeContext) bool {
 	s := b.s
 	switch c {
@@ -360,7 +361,7 @@ func (b *treeBuilder) addSlice(id nodeID, w nodeContext) {
 	b.addWithFields(rules.Slice, text, id, w, fieldLower, fieldUpper, fieldStep)
 }
 
-// isOne reports whether a value is the number 1.
+// isOne reports whether a value is the number 1, so that [::-1] is recognised.
 func (s *syntaxTree) isOne(v attrValue) bool {
 	return v.sort == sortInteger && v.at == 1 || v.sort == sortTrue || v.sort == sortFloat && s.floats[v.at] == 1
 }

@@ -25,7 +25,7 @@ func (j *treeJudge) judgeCall(i int32) {
 	}
 }
 
-// judgeBound judges calls that bind arguments of a function in advance, such as f.bind(…) or partial(f, …).
+// judgeBound judges calls such as f.bind(…) or partial(f, …), which fix arguments of the function f for later calls.
 func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	if len(args) < 2 {
 		return
@@ -40,7 +40,7 @@ func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	}
 }
 
-// callOf judges a call of the function with the given dotted path, such as globalThis.eval.
+// callOf judges a call of the function to which a dotted path such as globalThis.eval refers.
 func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
 	if d, ok := lookupDanger(j.Language, path); ok && j.isBound(j.nthChild(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
@@ -84,7 +84,7 @@ func (j *treeJudge) judgeMethod(i, callee int32, args []int32) {
 	}
 }
 
-// fromAddress finds JavaScript imports of a module from a URL.
+// fromAddress finds JavaScript imports whose module is given by a URL.
 func (j *treeJudge) fromAddress(i int32, module string) {
 	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
 		if strings.HasPrefix(module, scheme) && j.Language == Script {
@@ -115,7 +115,8 @@ func (j *treeJudge) judgeFormat(i int32, s string) {
 	}
 }
 
-// findIndirect finds calls that call another function indirectly, for example a timer that runs a text as code.
+// findIndirect finds functions that are called through another function, for example by a timer that runs a text as
+// code.
 func (j *treeJudge) findIndirect(i int32, path string, args []int32) {
 	switch {
 	case path == "setTimeout", path == "setInterval", path == "setImmediate":
@@ -198,7 +199,7 @@ func (j *treeJudge) judgeAttribute(i int32, path string, args []int32) {
 	}
 }
 
-// findReplacing finds calls that change members which all objects share, such as those of Object.prototype.
+// findReplacing finds calls that replace members of an object that is shared by all code, such as Object.prototype.
 func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	switch path {
 	case "Object.defineProperty", "Object.defineProperties", "Object.assign", "Object.setPrototypeOf", "Reflect.set",

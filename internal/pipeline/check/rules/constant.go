@@ -78,7 +78,8 @@ func (p *analyzedTree) foldBinary(i int32) (string, bool) {
 // childList returns the children of a node.
 func (p *analyzedTree) childList(i int32) []int32 { return slices.Collect(p.childNodes(i)) }
 
-// concatConstants joins constant strings with a separator. It returns false if one of them is not constant.
+// concatConstants joins constant strings, with a separator between them. It returns false if one of the strings is
+// not constant.
 func (p *analyzedTree) concatConstants(items []int32, with string) (string, bool) {
 	var b strings.Builder
 	for k, c := range items {
@@ -303,8 +304,9 @@ func (p *analyzedTree) joinList(list int32, with string) (string, bool) {
 	return "", false
 }
 
-// onlyValue follows variables that are assigned exactly once. For such a variable it returns the assigned expression,
-// or what that expression stands for if it is such a variable, too. It returns any other expression unchanged.
+// onlyValue returns the expression whose value a variable has, if the program assigns to the variable exactly once.
+// If that expression is again such a variable, it goes on to the expression assigned to that one, for at most eight
+// steps. It returns any other expression unchanged.
 func (p *analyzedTree) onlyValue(i int32) int32 {
 	for range 8 {
 		if i < 0 || p.Nodes[i].Kind != Name || p.Nodes[i].Bind == 0 || len(p.defs[p.Nodes[i].Bind]) != 1 {

@@ -88,10 +88,10 @@ func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
 	}
 }
 
-// Computed stands in a ProgramImpact for a name that a program computes.
+// Computed is the text that a ProgramImpact shows in place of a name that the program computes.
 const Computed = "(a name that the program computes)"
 
-// secondArgument lists functions that write to a file named by their second argument.
+// secondArgument lists functions that write to the file named by their second argument, such as copyFile.
 var secondArgument = []string{
 	"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync",
 	"replace", "link", "linkSync", "symlink", "symlinkSync",
@@ -224,7 +224,8 @@ func (p *analyzedTree) findRepeated() []bool {
 	return loops
 }
 
-// loopBody returns the parts of a loop that may run more than once. Only the loop's iterable runs once.
+// loopBody returns the parts of a loop that may run more than once. These are all parts except the expression over
+// whose items the loop runs.
 func (p *analyzedTree) loopBody(i int32) []int32 {
 	return slices.DeleteFunc(p.childList(i), func(c int32) bool { return p.hasKind(c, Assign) && p.Nodes[c].Text == "of" })
 }

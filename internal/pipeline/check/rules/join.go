@@ -1,7 +1,7 @@
 package rules
 
-// JoinReports merges the reports on a program and on its skills. If the program or a skill contains a loop or another
-// repetition, all calls in the others count as repeated, because they may happen inside of that repetition.
+// JoinReports merges the reports on a program and on its skills. If one of them contains a repetition, such as a
+// loop, all calls in the others count as repeated, because they may happen within that repetition.
 func JoinReports(program RuleReport, skills []RuleReport) RuleReport {
 	all := append([]RuleReport{program}, skills...)
 	repeating := 0

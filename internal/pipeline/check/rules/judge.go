@@ -157,20 +157,22 @@ func (j *treeJudge) judgeReference(i int32) {
 	}
 }
 
-// isTakenApart reports whether a node is a variable to which a destructuring pattern assigns a part of another value.
+// isTakenApart reports whether a node is a variable in a destructuring pattern, such as a in const {a} = b. Such a
+// variable gets a part of another value.
 func (j *treeJudge) isTakenApart(i int32) bool {
 	return j.hasKind(j.parents[i], Property) &&
 		slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
 }
 
-// isInner reports whether a node is the beginning of a longer name, such as a in a.b. In that case only the longer
+// isInner reports whether a node is the inner part of a longer name, such as a in a.b. In that case only the longer
 // name is judged.
 func (j *treeJudge) isInner(i int32) bool {
 	parent := j.parents[i]
 	return j.hasKind(parent, Member, Index) && parent+1 == i && !j.hasKind(i, Call)
 }
 
-// isAsked reports whether a program only tests a value, as with typeof or a comparison.
+// isAsked reports whether a program only asks what a value is, with typeof or a comparison, and does not use the
+// value otherwise.
 func (j *treeJudge) isAsked(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Unary, Binary) {
@@ -190,8 +192,8 @@ func (j *treeJudge) isWhole(i int32) bool {
 		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall reports whether a node is the function of a call whose first argument is a constant string. A call
-// such as require("fs") is judged by the name of the module, so the function require itself is not reported.
+// isConstantCall reports whether a node is the called function of a call whose first argument is a constant string.
+// In a call such as require("fs") the module is judged by its name, so the use of require itself is not reported.
 func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i {

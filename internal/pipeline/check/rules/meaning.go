@@ -145,8 +145,8 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the definition of a variable to which a destructuring pattern such as const {key: v} = value
-// assigns one member of a value. The receiver d describes that value.
+// memberDef returns the definition of a variable that a destructuring pattern such as const {key: v} = value assigns.
+// The receiver d is the definition of the whole value, and the result describes its member key.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}
@@ -414,7 +414,8 @@ func (p *analyzedTree) calledPaths(i int32) []string {
 	return found
 }
 
-// resultPaths returns the dotted paths that the result of calling callee may refer to. i is the node of the call.
+// resultPaths returns the dotted paths to which the result of a call may refer. i is the node of the call, and callee
+// is the dotted path of the called function.
 func (p *analyzedTree) resultPaths(i int32, callee string) []string {
 	first, second := p.nthChild(i, 1), p.nthChild(i, 2)
 	switch {

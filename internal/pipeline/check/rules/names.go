@@ -9,9 +9,9 @@ type nameDanger struct {
 	whole    bool         // its members are meant too
 }
 
-// lookupDanger returns the rule that a use of a dotted path violates. There may be a rule for the path itself, or for
-// a whole module or object that the path begins with. Members such as .call and .bind at the end of the path are
-// ignored.
+// lookupDanger returns the rule that a program violates if it uses this dotted path. A rule can apply to the path
+// itself, or to a module or object with which the path begins, including all of its members. Members such as .call
+// and .bind at the end of the path are ignored.
 func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	names := scriptNames
 	if l == Python {
@@ -30,7 +30,7 @@ func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	return nameDanger{}, false
 }
 
-// addAll adds all names to the map m, each with the danger d.
+// addAll enters all names into the map m, with d as the danger of each name.
 func addAll(m map[string]nameDanger, d nameDanger, names ...string) {
 	for _, n := range names {
 		m[n] = d

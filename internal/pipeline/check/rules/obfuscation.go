@@ -68,7 +68,8 @@ func countEscapes(raw string) (n int) {
 	return n
 }
 
-// isPlain reports whether hexadecimal digits are the code of a printable ASCII character.
+// isPlain reports whether the hexadecimal digits of an escape are the code of a printable ASCII character, which
+// needs no escape.
 func isPlain(digits string) bool {
 	digits = strings.TrimLeft(digits, "0")
 	return len(digits) == 2 && digits[0] >= '2' && digits[0] <= '7' && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[1]))
@@ -204,7 +205,8 @@ func (j *treeJudge) judgeLetters() {
 	}
 }
 
-// judgeSymbols finds programs in which almost nothing is a name or a number, as obfuscators produce them.
+// judgeSymbols finds programs that consist almost only of symbols such as brackets and operators, with hardly a name
+// or a number. Some obfuscators produce such programs.
 func (j *treeJudge) judgeSymbols() {
 	if len(j.Nodes) < minSymbols {
 		return

@@ -7,13 +7,13 @@ import (
 	"retort/internal/core"
 )
 
-// PlaceFunc returns where a finding is in the program as it was written: its line and column, counting from 1. width
-// is the number of code points from there that belong to the finding on the same line.
+// PlaceFunc returns the place of a finding in the program as the user wrote it: the line and column where it begins,
+// counted from 1, and its width. The width is the number of code points of the finding on that line.
 type PlaceFunc func(f RuleFinding) (line, column, width int)
 
-// RefusalError returns the error for a program whose findings are reasons to refuse it at strictness level l, or nil.
-// The error describes the most severe finding in full and some others in one line each. width is the number of code
-// points that the most severe finding covers on its line.
+// RefusalError returns the error for a program that is refused at strictness level l because of its findings. It
+// returns nil for a program that is not refused. The error describes the most severe finding in full and some others
+// in one line each. The result width is the number of code points that the most severe finding covers on its line.
 func (r RuleReport) RefusalError(l StrictnessLevel, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {

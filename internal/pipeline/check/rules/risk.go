@@ -38,8 +38,8 @@ type ProgramRisk struct {
 	report RuleReport
 }
 
-// WithoutUses returns the risk that the program would have if it did not use the tools for which the function told
-// returns true.
+// WithoutUses returns the risk that the program would have without some of its tools. It leaves out the tools for
+// which the function told returns true.
 func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
 	return WeighRisk(r.report, rest, r.Unknown && len(rest) > 0)
@@ -181,8 +181,8 @@ func (w *riskWeighing) weighFiles(m ProgramImpact) {
 	w.addPart(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listNames(m.Domains))
 }
 
-// weighFindings adds points for findings: the full points for the most severe one, and a few for each further one. It
-// also adds points for a function with many branches.
+// weighFindings adds points for the findings: the full points for the most severe finding, and a few for each further
+// finding. It also adds points if a function has many branches.
 func (w *riskWeighing) weighFindings(r RuleReport) {
 	worst := -1
 	for k, f := range r.Findings {

@@ -27,8 +27,9 @@ func (p *analyzedTree) toolPath(path string) string {
 	return path
 }
 
-// serverModule splits the path of a member of a server's module, such as ./servers/github/index.createIssue, into the
-// names of the server's module and of the member. Both are empty for other paths.
+// serverModule returns the server and the tool that a path names, such as github and createIssue for
+// ./servers/github/index.createIssue. It returns the server as the name of its module. Both names are empty for paths
+// that do not lead into the folder of servers.
 func serverModule(path string) (module, member string) {
 	k := strings.LastIndex(path, "servers")
 	if k < 0 {
@@ -77,8 +78,8 @@ func (j *treeJudge) toolCall(path string, args []int32) {
 
 const maxGiven = 8 // how deep in an argument commands are looked for
 
-// anyCall judges the arguments of a function that is unknown and may be a tool. It judges only arguments whose names
-// clearly mean a command or SQL.
+// anyCall judges the arguments of a call of an unknown function, which may be a tool. It judges only arguments whose
+// names clearly mean a command or SQL.
 func (j *treeJudge) anyCall(args []int32) {
 	for _, arg := range args {
 		list := []int32{arg}

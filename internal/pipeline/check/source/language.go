@@ -56,7 +56,8 @@ func fenceLanguage(code string) core.Language {
 	return ""
 }
 
-// languageEvidence holds a pattern that indicates a language, and the weight that a match has.
+// languageEvidence holds a pattern that indicates a language, and the weight by which a match raises the score of
+// that language.
 type languageEvidence struct {
 	weight  int
 	pattern *regexp.Regexp
@@ -215,7 +216,8 @@ func stripText(text string, opens func(rest string) (opening string, multiline b
 	return b.String()
 }
 
-// quotesOf returns the text that replaces a string without its contents. It is empty for a block comment.
+// quotesOf returns what remains of a string or block comment whose contents are removed: a pair of quotes for a
+// string, and nothing for a block comment.
 func quotesOf(opening string) string {
 	switch opening {
 	case "`":

@@ -14,10 +14,10 @@ type SourceRange struct {
 }
 
 // ProgramRanges returns the parts of text that may be the program, best first. Without a Markdown fence, that is the
-// whole text. With fences, it is the part between the first fence and the last one. The fences themselves may be part
-// of the program, however, if the text before them contains one of openings, the texts that begin a comment or
-// string. Then the whole text is returned, too, as the best one. In JavaScript, for example, three backticks can be
-// code: an empty template followed by the beginning of another one.
+// whole text. With fences, it is the part between the first fence and the last one. The whole text is returned as
+// well, and first, if the text before the fences contains the beginning of a comment or string (one of openings),
+// because the fences may then be part of the program. In JavaScript, for example, three backticks can be code: an
+// empty template followed by the beginning of another one.
 func ProgramRanges(text string, openings ...string) []SourceRange {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := SourceRange{Code: text}

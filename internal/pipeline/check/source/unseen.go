@@ -21,15 +21,16 @@ type UnknownField struct {
 	Loose, Tried bool
 }
 
-// Minimum numbers of earlier results without a field before its use is reported.
+// The number of earlier results that must lack a field before a warning about its use is given.
 const (
 	fewAnswers  = 3
 	someAnswers = 5
 )
 
-// IsTelling reports whether the earlier results are enough evidence that the field does not exist. The fewest results
-// are needed for a name that is probably misspelt. More results are needed if recent results had new fields, or if
-// results differ much. A field that the program treats as optional is reported only if its name is probably misspelt.
+// IsTelling reports whether the earlier results are enough evidence that the field does not exist. For a name that is
+// probably misspelt, a few results are enough; if most fields of the object are optional, some more are needed. Any
+// other name needs as many results, and the latest half of them must have brought no new fields. It is never reported
+// if the program handles a missing field or most fields of the object are optional.
 func (u UnknownField) IsTelling() bool {
 	n := u.Tool.Learned.Observations
 	switch misspelt := core.CorrectSpelling(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {

@@ -19,8 +19,9 @@ func (r *programReach) usesLearned() bool {
 	return false
 }
 
-// splitAdvice separates the compiler's diagnostics about fields of inferred result types from all others. It converts
-// them to findings that are only warnings, and drops those for which there is little evidence.
+// splitAdvice separates the compiler's diagnostics about fields of inferred result types from all others, which it
+// returns unchanged. It converts the diagnostics about these fields to findings that are only warnings, and drops
+// those for which there is little evidence.
 func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []checkFinding) {
 	for _, d := range diagnostics {
 		t := p.learnedToolOf(d)

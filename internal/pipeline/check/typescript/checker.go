@@ -131,7 +131,8 @@ func (p *scriptProgram) sourceKind() tsc.Kind {
 	return tsc.TypeScript
 }
 
-// parseProgram finds the program in the text and parses it.
+// parseProgram finds the program in the text that the client has sent, which may also contain prose and fences, and
+// parses the program.
 func parseProgram(ctx context.Context, compiler *compilerProcess, src ProgramSource, tools *core.Toolset) (*scriptProgram, *core.Error) {
 	kind := (&scriptProgram{src: src}).sourceKind()
 	var first *scriptProgram

@@ -66,7 +66,8 @@ func TestEndlessCheck(t *testing.T) {
 	}
 }
 
-// counted returns a ProcessStarter that calls start and also counts the processes that are started and ended.
+// counted returns a ProcessStarter that starts processes by calling start. It counts how many processes have been
+// started and how many have ended.
 func counted(start ProcessStarter, started, ended *atomic.Int32) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		conn, err := start()

@@ -198,7 +198,8 @@ func (p *scriptProgram) nameErrors() source.NameErrors {
 	}
 }
 
-// toolSignature returns a tool's call on one line.
+// toolSignature returns the signature with which programs call a tool. If the tool can also be called with positional
+// arguments, a second line shows that.
 func (p *scriptProgram) toolSignature(t *core.Tool) string {
 	signature := bindings.RenderStub(p.tools, t, core.TypeScript, bindings.Signature)
 	if order := bindings.PositionalCall(p.tools, t); order != "" {

@@ -46,8 +46,8 @@ func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	return n
 }
 
-// addSpellings returns the namespace of a server with additional functions. There is one for each tool whose name the
-// program spells in another way than the namespace does.
+// addSpellings adds functions to the namespace of a server, for the tools that the program names in another spelling
+// than the namespace does. The argument other maps these spellings to the tools.
 func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.ServerNamespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {

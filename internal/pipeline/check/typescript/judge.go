@@ -64,8 +64,8 @@ func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []st
 	return found
 }
 
-// isSameFinding reports whether two findings overlap, or are warnings or syntax errors with the same message. Only
-// one of them is shown.
+// isSameFinding reports whether only one of two findings is shown, because they are about the same problem: they
+// overlap, or they are warnings or syntax errors with the same message about the same tool.
 func isSameFinding(f, g checkFinding) bool {
 	overlap := f.start < g.end && g.start < f.end
 	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == core.KindSyntax)
@@ -90,7 +90,8 @@ func (p *scriptProgram) findAbsent() []checkFinding {
 	return found
 }
 
-// findAbsentModules returns findings for modules that do not exist.
+// findAbsentModules returns a finding for each import of a module that does not exist, and for each re-export, which
+// is not allowed. The argument modules lists modules that exist in addition to servers and skills.
 func (p *scriptProgram) findAbsentModules(modules []string) []checkFinding {
 	var found []checkFinding
 	for _, i := range p.source.Facts().Imports {
@@ -133,7 +134,7 @@ func moduleHint(specifier string, modules []string) string {
 	return "no packages are installed; you can import ./servers/<server>, ./client, " + strings.Join(known, ", ")
 }
 
-// unknownNames returns the unbound names in findings.
+// unknownNames returns the names that do not exist although the program uses them, according to the findings.
 func unknownNames(found []checkFinding) []string {
 	var names []string
 	for _, f := range found {
@@ -191,8 +192,8 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// findingWarnings returns the text of all findings that are only warnings. For JavaScript, it includes only warnings
-// about fields of tool results.
+// findingWarnings returns the texts of the findings that are only warnings: the first maxWarnings of them, each
+// shortened to maxWarningSize. For JavaScript, it includes only warnings about fields of tool results.
 func (p *scriptProgram) findingWarnings(found []checkFinding) []string {
 	var list []string
 	for _, f := range found {

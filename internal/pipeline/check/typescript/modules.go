@@ -53,8 +53,9 @@ func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	return importedModule{canonical: specifier}
 }
 
-// treePath returns a specifier without a leading ./ or similar, and without /index and a file suffix. inTree reports
-// whether the specifier is relative or begins with servers or skills.
+// treePath returns a specifier without leading elements such as ./ and ../, without a file suffix such as .ts, and
+// without /index at the end. It replaces generatedFolder at the beginning by servers. inTree reports whether the
+// specifier had such leading elements or begins with servers, skills or generatedFolder.
 func treePath(specifier string) (path string, inTree bool) {
 	path = specifier
 	for {
@@ -81,7 +82,8 @@ func treePath(specifier string) (path string, inTree bool) {
 	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
 
-// generatedFolder is the folder in which programs that were written for other MCP clients look for wrappers.
+// generatedFolder is the folder from which programs that were written for other MCP clients import the generated
+// functions that call tools.
 const generatedFolder = ".claude/mcp-api"
 
 func resolveServer(name string, tools *core.Toolset) importedModule {

@@ -45,7 +45,8 @@ var packageAdvice = map[string]string{
 	forMCP:      "@modelcontextprotocol/sdk mcp-client",
 }
 
-// suggestInstead returns a hint on what to use instead of a package, or "".
+// suggestInstead returns a hint on what to use instead of the package that an import specifier names. It returns ""
+// if there is no hint for the package.
 func suggestInstead(specifier string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(specifier, "node:"), "npm:")
 	parts := strings.SplitN(name, "/", 3)

@@ -174,7 +174,7 @@ func (r *programReach) addMemberSkill(identifier string, use *tsc.Use) {
 	r.addSkill(name, use.Start, use.End)
 }
 
-// joinReach adds the tools that a skill can call to the tools that the importing program can call.
+// joinReach adds what a skill can call, which is the argument o, to what the program that imports the skill can call.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {

@@ -52,7 +52,8 @@ func (c *ScriptChecker) newLinker(compiler *compilerProcess, src ProgramSource, 
 }
 
 // checkUses checks the skills that the argument r lists, in the order in which the text names them. If a skill has an
-// error, the function at converts it to an error at the position where the text names the skill.
+// error, checkUses passes it to the function at, together with the place where the text names the skill, and returns
+// the error that this function returns.
 func (l *skillLinker) checkUses(
 	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
 ) *core.Error {

@@ -68,8 +68,9 @@ type failure = InstanceType<typeof globalThis.ToolError>;
 export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
 `
 
-// declareInput returns the declarations of the globals and of the tools that a program names. If learned is false,
-// tools that do not declare a result type may return anything.
+// declareInput returns the compiler input with the declarations of the globals and of the tools that a program names.
+// If the argument learned is false, it does not use inferred result types: a tool that declares no result type may
+// then return anything.
 func (w *wrapperMaker) declareInput(r *programReach, learned bool) tsc.Input {
 	ambient := w.ambient
 	if s, ok := r.tools.FindServer("path"); ok && s.TypeScript == "path" {

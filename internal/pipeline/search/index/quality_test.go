@@ -17,7 +17,7 @@ import (
 )
 
 // question holds a query and its correct answers. Gold lists the ids of the tools that answer the query. Any lists
-// the same tools and all others that have the name of one of them.
+// these tools and all other tools of the same names.
 type question struct {
 	Query string   `json:"query"`
 	Gold  []string `json:"gold"`
@@ -140,7 +140,8 @@ func (c collection) ndcg(q question, hits []SearchHit) float64 {
 	return gain / ideal
 }
 
-// half assigns a question to one of two halves, 0 or 1. The same question is always assigned to the same half.
+// half returns the half of the questions, 0 or 1, to which a question belongs. It is always the same for the same
+// question.
 func half(q question) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(q.Query))

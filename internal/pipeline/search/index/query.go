@@ -30,7 +30,8 @@ type wantedTerm struct {
 	weight float64 // idf, less what the query makes of it
 }
 
-// parseQuery converts a query to the terms to search for, each only once.
+// parseQuery returns the terms to search for, each only once, with their weights. They are the terms of the words in
+// the query, and of similar words and synonyms.
 func (s *indexSnapshot) parseQuery(query string) []wantedTerm {
 	words := s.splitQuery(query)
 	var found []wantedTerm

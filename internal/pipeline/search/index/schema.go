@@ -84,8 +84,8 @@ func (r *schemaReader) readKey(key []byte) {
 	r.next = memberRole(object, string(key))
 }
 
-// valueRole returns the role of the value that is read next, at this nesting depth. An item of an array has the same
-// role as the array.
+// valueRole returns the role of the value that is read next. The argument is the nesting depth of that value. An item
+// of an array has the same role as the array.
 func (r *schemaReader) valueRole(depth int) schemaRole {
 	switch {
 	case depth == 0:

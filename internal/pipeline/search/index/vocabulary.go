@@ -101,8 +101,8 @@ func letterSet(text string) uint32 {
 	return set
 }
 
-// mayBeWithin reports whether two words with these sets of letters may be at most n edits apart. One edit changes the
-// set of letters by at most two letters.
+// mayBeWithin reports whether two words may be at most n edits apart, judged by the sets of letters that they
+// contain. One edit changes the set of a word by at most two letters.
 func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
 
 // stemWord returns the Snowball stem of an English word. Words with non-English letters are not changed.

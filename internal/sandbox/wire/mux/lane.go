@@ -44,8 +44,8 @@ func (l *MuxStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takeData waits for received data and copies it to b. It returns the number n of copied bytes and the number owed of
-// received bytes that the caller must acknowledge to the other side.
+// takeData waits for received data and copies it to b. It returns n, the number of copied bytes, and owed, the number
+// of received bytes that the caller must now acknowledge to the other side.
 func (l *MuxStream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()

@@ -160,7 +160,7 @@ func (m *StreamMux) addData(id uint32, data []byte) error {
 	return nil
 }
 
-// handleFrame handles every kind of frame except data.
+// handleFrame handles a received frame of any kind other than data.
 func (m *StreamMux) handleFrame(kind byte, id, n uint32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
