@@ -125,15 +125,15 @@ func (b *trustStore) loadFile(path, server string, seen uint64, t *serverTrust) 
 	return err
 }
 
-// sealedParts returns the data that the seal of a file with trusted definitions authenticates. rest is the content of
-// the file after its header.
+// sealedParts returns the data that is authenticated by the seal of a file with trusted definitions. The argument
+// rest is the content of the file after its header.
 func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
 
-// repinRecords replaces the pins (definition hashes) in records of file format 1, which covered fewer members, by
-// current ones. A record whose definition was not stored keeps its old pin. If that old pin no longer matches the
-// tool, a person is asked about the tool.
+// repinRecords replaces the pins (definition hashes) of format 1 of the file with trusted definitions by current
+// pins. Pins of format 1 covered fewer members of a definition. A record whose definition was not stored keeps its
+// old pin. If that old pin no longer matches the tool, a person is asked about the tool.
 func repinRecords(records map[string]trustRecord) {
 	for name, r := range records {
 		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
@@ -228,8 +228,9 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 	return t, b.writeTrust(server, t)
 }
 
-// currentTrust returns the current trusted definitions of a server. These are known, which was read before, unless
-// the file was written since then. In that case it reads the file again.
+// currentTrust returns the current trusted definitions of a server. The argument known holds the definitions that
+// were read before. currentTrust returns them if the file was not written since then, and otherwise reads the file
+// again.
 func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
 	if known == nil || b.isPersistent() && !known.file.IsSame(seal.StampOf(b.filePath(server))) {
 		return b.readTrust(server)

@@ -49,8 +49,8 @@ type Catalog struct {
 	staticProblems []CatalogProblem
 }
 
-// serverSource holds the tools of one server, and says where their definitions come from: from the running server,
-// from its stored file, or from static files.
+// serverSource holds the tools of one server. It also says whether their definitions come from the running server,
+// from its stored file or from static files.
 type serverSource struct {
 	instructions string                // as received
 	shown        string                // the instructions without flags

@@ -115,7 +115,8 @@ func majorityCategory(tools []*core.Tool) string {
 // categoryVotes counts points for each category.
 type categoryVotes [len(categories)]int
 
-// countWords adds points to the categories of the words in text. Plural forms count like singular ones.
+// countWords gives points to the categories that words in a text stand for. A word that is unknown and ends in s
+// counts like the word without the s.
 func (v *categoryVotes) countWords(text string, points int) {
 	for _, word := range splitWords(text) {
 		found, ok := byWord()[word]
@@ -128,8 +129,8 @@ func (v *categoryVotes) countWords(text string, points int) {
 	}
 }
 
-// strongestCategory returns the category with the most points. If every category has fewer points than enough, it
-// returns the argument otherwise.
+// strongestCategory returns the category with the most points. If no category has at least as many points as the
+// argument enough says, it returns the argument otherwise.
 func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {

@@ -10,13 +10,14 @@ import (
 )
 
 // watchedFile represents the last seen version of a server's file with trusted definitions. Another process writes
-// this file when a person trusts a changed tool there.
+// this file when a person trusts a changed tool in that process.
 type watchedFile struct {
 	server string
 	file   seal.FileStamp
 }
 
-// mergeListing adds the tools of a listing to the trusted definitions. The caller must hold writing.
+// mergeListing records newly listed tools of a server in the server's trusted definitions. It adds tools that were
+// unknown, and notes which known tools have another definition now. The caller must hold the mutex writing.
 func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]

@@ -50,8 +50,8 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether cleanDefinition need not check a member of a definition. That is the case if other
-// code reads and cleans the member, or if the member is "icons", which contains no text for models.
+// readElsewhere reports whether cleanDefinition can skip a member of a definition. It can skip members that other
+// code reads and cleans, and "icons", which contains no text for models.
 func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
@@ -62,7 +62,7 @@ func readElsewhere(name string, item jsonNode) bool {
 	return name == "icons"
 }
 
-// cleanSchemaPart cleans one schema of a definition.
+// cleanSchemaPart cleans one schema of a definition: the input schema or the output schema.
 func (c *definitionCleaner) cleanSchemaPart(d jsonNode, key string, schema *json.RawMessage) {
 	if n, ok := d.findMember(key); ok && len(*schema) > 0 {
 		c.withinStep([]byte(key), func() { *schema = c.cleanSchema(n) })
@@ -76,7 +76,8 @@ func (c *Catalog) isShowable(schema json.RawMessage) bool {
 	return len(look.flags) == 0
 }
 
-// cleanText returns a text without suspicious parts.
+// cleanText returns a text without its suspicious parts, such as instructions to a model or hidden characters. It
+// also returns a flag for each removed part.
 func cleanText(where, text string, s *sanitize.TextScanner) (string, []core.DefinitionFlag) {
 	c := definitionCleaner{scanner: s, where: [][]byte{[]byte(where)}}
 	return c.cleanText(text), c.flags
@@ -172,8 +173,8 @@ func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	return passes
 }
 
-// cleanNeeded checks a value that calls need. It returns the value unchanged; if the value is suspicious, it
-// withholds the whole definition.
+// cleanNeeded returns a value that calls need, without any change. If the value is suspicious, cleanNeeded withholds
+// the whole definition.
 func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 	if !c.acceptsValue(n) {
 		c.withholdDefinition()
@@ -192,8 +193,8 @@ func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	return n.raw
 }
 
-// inPatterns lists the rules that are not applied to regular expressions, which occur as the "pattern" of a schema.
-// Brackets, for example, would look like links.
+// inPatterns lists the rules for suspicious text that are not applied to regular expressions. A schema contains
+// regular expressions as the value of "pattern". Their brackets, for example, would look like links.
 var inPatterns = []string{"link", "encoded", "homoglyph"}
 
 // splitName splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.

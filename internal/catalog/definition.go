@@ -83,8 +83,8 @@ func readDefinitions(
 	return tools, problems
 }
 
-// readSafely calls read for definition i. It converts a panic to an error, because text from a server must not crash
-// the engine.
+// readSafely calls the function read for the definition with index i. It converts a panic to an error, because text
+// from a server must not crash the engine.
 func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

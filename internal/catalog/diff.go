@@ -48,7 +48,7 @@ func describeDifference(was, now json.RawMessage) string {
 	return out.String()
 }
 
-// fieldLines returns the value of one field of a definition as lines of text for people.
+// fieldLines returns the value of one field of a definition as the lines of text that people see in a comparison.
 func fieldLines(definition jsonNode, field string) []string {
 	n, ok := definition.findMember(field)
 	if !ok {

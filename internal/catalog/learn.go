@@ -25,14 +25,14 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
-	// enoughAnswers is how many answers of a tool are all examined. Of its later answers, only one in observeEvery is
-	// examined.
+	// enoughAnswers is the number of answers of a tool up to which every answer is examined. Of later answers, only
+	// one in observeEvery is examined.
 	enoughAnswers = 100
 	observeEvery  = 8
 
-	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. If a rebuild is
-	// slow, the interval grows to restWork times the duration of the rebuild, so that rebuilding takes only a small
-	// share of the time.
+	// newsEvery is the shortest time between two rebuilds of the toolset that add newly learned types. If a rebuild
+	// is slow, the time grows to restWork times the duration of that rebuild. So rebuilding takes only a small share
+	// of the processor's time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
 )
@@ -167,9 +167,9 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	}
 }
 
-// publishShape makes a learned answer type visible in the toolset. If the same type is visible already, its number of
-// observed answers is updated while that is small, and later only each time that it has grown by a quarter. The
-// caller must hold mu.
+// publishShape makes the learned answer type of a tool visible in the toolset. If the toolset already has the same
+// type, only the number of observed answers changes there. A small number is updated each time, a larger one only
+// when it has grown by a quarter. The caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
@@ -183,12 +183,13 @@ func (l *shapeLearner) publishShape(k *learnedTool) {
 	l.news.Store(true)
 }
 
-// maxAsked bounds how many keys are remembered for which ToolObservation.Private was asked and returned false. It
-// need not be asked about these keys again.
+// maxAsked bounds how many keys are remembered as not personal. ToolObservation.Private has returned false for these
+// keys and need not be asked about them again.
 const maxAsked = 4096
 
-// cachePrivate returns a function with the results of ask, which reports whether a key is personal. ask is not called
-// again for a key that is not personal. Only the goroutine that learns may call the returned function.
+// cachePrivate returns a function that reports, like the function ask, whether a key is personal. It remembers the
+// keys that are not personal and calls ask for none of them again. Only the goroutine that learns may call the
+// returned function.
 func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	if ask == nil {
 		return nil
@@ -248,8 +249,8 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	}
 }
 
-// learnedFor returns the learned answer type of a tool as the toolset shows it, or nil if none is shown. The caller
-// must hold mu.
+// learnedFor returns the learned answer type of a tool for the toolset. It returns nil if no learned type may be
+// shown for the tool's current definition. The caller must hold mu.
 func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told

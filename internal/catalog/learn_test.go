@@ -39,8 +39,8 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 	synctest.Wait()
 }
 
-// known returns what the toolset contains as learned about a tool: the number of answers and their schema. It first
-// ends the pause between two rebuilds of the toolset, so that the newest result is included.
+// known returns what the toolset says about a tool's learned answers: how many were observed, and their schema. It
+// first lets the pause between two rebuilds of the toolset pass, so that the newest result is included.
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)

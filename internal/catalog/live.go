@@ -21,7 +21,8 @@ type ToolLister interface {
 
 // ConnectionLister represents a ToolLister that knows the state of its connections.
 type ConnectionLister interface {
-	// Link returns how many connections to the server were made so far. up reports whether the last one is open.
+	// Link returns how many connections to the server were made so far. The result up says whether the newest of them
+	// is still open.
 	Link(server string) (count int, up bool)
 }
 
@@ -30,8 +31,8 @@ type ConnectionProber interface {
 	// Own reports whether the core.Caller of ctx has a connection of its own to a server.
 	Own(ctx context.Context, server string) bool
 	// Pin returns the pin (definition hash) of a tool as the server lists it over the connection that a call of the
-	// core.Caller of ctx would use, or "" if the tool is not listed. The server is listed again if the last listing
-	// began before since.
+	// core.Caller of ctx would use, or "" if the server does not list the tool. It lists the server again if the last
+	// listing began before the time in the argument since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
 	// ListOwn lists a server like ToolLister.List, but over the connection that a call of the core.Caller of ctx
 	// would use.
@@ -83,8 +84,8 @@ const (
 	freshListing   = time.Minute     // a listing is good enough for a call
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
-	// firstPatience bounds how long a call waits for the first listing over a new connection. It is long because
-	// connecting may take long, and without a connection the call could not be made anyway. listTimeout bounds how
+	// firstPatience bounds how long a call waits for the first listing over a new connection. The bound is long
+	// because the server may connect slowly, and the call itself needs this connection, too. listTimeout bounds how
 	// long a call waits for any other listing.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
@@ -386,9 +387,9 @@ func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	return w.err
 }
 
-// FindDown finds the server that is probably meant by a tool's name, because the tool's name begins with the server's
-// name in any spelling. It considers only servers whose tools are not known. why is the reason why they are not
-// known, or nil if there is no such server.
+// FindDown finds the server that a tool's name probably refers to, among the servers whose tools are not known. That
+// is the server whose name, in any spelling, the tool's name begins with. The result why says why the server's tools
+// are not known. It is nil if there is no such server.
 func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.allWatched() {

@@ -49,8 +49,8 @@ func (s *server) set(f func()) {
 	f()
 }
 
-// living returns a ToolLister for the server "s", a LiveCatalog that has listed this server, and the server's only
-// tool, "a". It may only be called in a synctest bubble.
+// living returns three things: a ToolLister for the server "s", a LiveCatalog that has listed this server, and "a",
+// the only tool of the server. It may only be called in a synctest bubble.
 func living(t *testing.T, policy core.ChangePolicy) (*server, *LiveCatalog, *core.Tool) {
 	t.Helper()
 	c, err := Open(Options{Changes: func(string) core.ChangePolicy { return policy }})

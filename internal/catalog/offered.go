@@ -86,11 +86,11 @@ func withoutProse(d jsonNode) []byte {
 	})
 }
 
-// maxListed bounds the length, in bytes, of the list of an enum's values in a description.
+// maxListed bounds the length, in bytes, of the list of values that replaces a long enum in a schema's description.
 const maxListed = 1000
 
-// abridgeEnums shortens the enums in a schema. It removes each enum that has more than most values. In place of that
-// enum, the schema's description lists the first values and says how many more there are.
+// abridgeEnums removes from a schema each enum that has more values than the argument most says. Instead, it adds to
+// the description next to the enum the first values and how many more there are.
 func abridgeEnums(n jsonNode, most int) []byte {
 	switch n.firstByte() {
 	case '[':

@@ -137,8 +137,8 @@ func (l *shapeLearner) writeShapes(server string) error {
 	return writeFile(path, data)
 }
 
-// joinedFile returns the new content for the file with a server's learned types: the types of its current tools,
-// merged with the types in kept, which the file contains now.
+// joinedFile returns the new content of the file with a server's learned types. It merges the learned types of the
+// current tools with the argument kept, the types that the file contains now.
 func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error) {
 	pins := l.catalog.pinsOf(server)
 	for name, e := range kept {

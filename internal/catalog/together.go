@@ -13,8 +13,9 @@ const (
 	maxJoined = 4 << 10 // bytes that are read together
 )
 
-// checkTogether withholds a tool's definition if its fields pass the check alone but, read one after the other, give
-// instructions to the model. Examples are a title that continues in the description, and the names of several properties.
+// checkTogether withholds a tool's definition if its fields are harmless one by one, but give instructions to the
+// model when they are read one after the other. Examples are a title that continues in the description, and the names
+// of several properties.
 func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	if c.withheld != "" {
 		return
@@ -30,8 +31,8 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	}
 }
 
-// scanTogether joins neighbouring texts of row and scans the result. It returns the first finding that extends over
-// several of these texts, and the joined text that contains the finding.
+// scanTogether joins neighbouring texts of the list row and searches the joined text for suspicious parts. It returns
+// the first suspicious part that extends over several of the texts, and the joined text that contains it.
 func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFinding, text string, ok bool) {
 	row = slices.DeleteFunc(slices.Clone(row), func(part string) bool { return strings.TrimSpace(part) == "" })
 	for len(row) > 1 {
@@ -55,8 +56,8 @@ func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFindi
 	return sanitize.TextFinding{}, "", false
 }
 
-// shortenPart returns a long text without its middle: the beginning and the end, as two paragraphs. It returns a
-// short text whole.
+// shortenPart returns the beginning and the end of a long text, as two paragraphs, and leaves out the middle. It does
+// not shorten a short text.
 func shortenPart(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= 2*maxPart {

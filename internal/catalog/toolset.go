@@ -83,8 +83,8 @@ func (c *Catalog) buildServer(name string, s *serverSource) *core.ToolServer {
 	}
 }
 
-// sealTools sets core.Tool.Sealed on the tools of a server: the function that says which properties of a tool's
-// answers are hidden from programs.
+// sealTools sets the field core.Tool.Sealed of each tool of a server. The field holds a function that says which
+// properties of the tool's answers are hidden from programs.
 func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return

@@ -87,8 +87,8 @@ func cleanOf(t *core.Tool) int {
 	return sanitize.Version
 }
 
-// isTrusted reports whether a tool equals its trusted definition, and that definition contained no suspicious text
-// that had to be removed.
+// isTrusted reports whether a tool equals its trusted definition. It returns false if suspicious text had to be
+// removed from that definition.
 func (t *serverTrust) isTrusted(tool *core.Tool) bool {
 	r := t.records[tool.Name]
 	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)
@@ -114,8 +114,9 @@ func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *cor
 	return c
 }
 
-// hideUntrusted removes from a changed tool what a model must not see. If the policy is only to note changes, the
-// tool stays unchanged. Otherwise the tool has its new structure with the trusted descriptions, or with none.
+// hideUntrusted removes from a changed tool what a model must not see. The tool keeps the structure of its new
+// schemas, without texts. Its title and description become the trusted ones or, if these are unknown, empty. If the
+// policy is only to note changes, hideUntrusted changes nothing.
 func (t *serverTrust) hideUntrusted(tool *core.Tool, scanner *sanitize.TextScanner) {
 	if tool.Change.Policy == core.ChangesNote {
 		return

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// shelf is a catalog in a folder, with its key in another folder.
+// shelf opens a catalog for tests, in a folder that does not contain the catalog's key.
 type shelf struct {
 	t      *testing.T
 	dir    string

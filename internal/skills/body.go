@@ -112,7 +112,8 @@ func endBody(body string) string {
 }
 
 // KeepFrom copies from an earlier SKILL.md what a person has written: the text outside of the generated part, and the
-// fields that Retort does not write. It also copies tags and triggers. It replaces nothing that d already has.
+// fields that Retort does not write. It also copies the tags and triggers. It copies nothing that the document d
+// already has.
 func (d *SkillDocument) KeepFrom(document string) {
 	old, err := parseDocument(document)
 	if err != nil {

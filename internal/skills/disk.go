@@ -124,7 +124,7 @@ func plainName(file string) string {
 	return name
 }
 
-// maxReadAttempts bounds how often a reader tries again because a save is replacing the files.
+// maxReadAttempts bounds how often a reader reads a skill's files again because another process is replacing them.
 const maxReadAttempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and Open, it tries
@@ -185,7 +185,7 @@ func fileExists(root *os.Root, name string) bool {
 
 func isVersion(s string) bool { return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// versionHistory returns the versions in the history, the newest first.
+// versionHistory returns the names of the versions in a skill's history. The newest version comes first.
 func versionHistory(root *os.Root, name string) []string {
 	if isFolder(root, name+"/"+historyFolder) != nil {
 		return nil

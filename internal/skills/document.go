@@ -40,8 +40,8 @@ type SkillFunction struct {
 	Whole      bool            // the function takes one object, whose members are Parameters
 }
 
-// frontMatter holds the YAML front matter of SKILL.md. All readers of Agent Skills support the fields name and
-// description. The others are Retort's own; an exported skill has them in metadata.
+// frontMatter holds the YAML front matter of SKILL.md. All programs that read Agent Skills know the fields name and
+// description. The other fields are Retort's own. In an exported skill they are below the field metadata.
 type frontMatter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -81,8 +81,8 @@ const (
 	maxWord    = 200 // bytes of a tag or the name of a tool
 )
 
-// parseMatter parses YAML front matter. m holds the fields that Retort knows; raw holds all fields, so that those
-// which a person has added are not lost.
+// parseMatter parses the YAML front matter of SKILL.md. The result m holds the fields that Retort knows. The result
+// raw holds all fields, so that fields which a person has added are not lost.
 func parseMatter(front string) (m frontMatter, raw map[string]any, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on a few malformed inputs
@@ -207,8 +207,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// renderMarkdown returns the text of SKILL.md. words renders the part below the front matter. Equal documents give
-// equal texts.
+// renderMarkdown returns the text of SKILL.md. The argument words is the function that renders the part below the
+// front matter. Equal documents give equal texts.
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {

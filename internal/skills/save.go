@@ -153,7 +153,8 @@ func (p SkillPlace) replaceFiles(root *os.Root, name string, t skillFiles) error
 	return nil
 }
 
-// errReplaced returns the error for a draft that is based on an older version than the current one.
+// errReplaced returns the error for a draft that may not be saved, because the skill was changed after the draft was
+// begun.
 func errReplaced(name string) *core.Error {
 	return core.Errorf(
 		core.KindPolicy, "skills", "the skill %s was changed in the meantime", name,

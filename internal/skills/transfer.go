@@ -99,8 +99,8 @@ func exportFiles(dir, name string, files map[string]string) (string, *core.Error
 	return folder, nil
 }
 
-// ReadFolder reads a skill from a folder that another program has written. The name of the skill is that of the
-// folder. The skill is not checked.
+// ReadFolder reads a skill from a folder that another program has written. The skill gets the name of the folder.
+// ReadFolder does not check the skill.
 func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // of a oneof.
 type protoMessage []byte
 
-// The wire types of protocol buffers that are used.
+// The numbers of those wire types of protocol buffers that this package writes.
 const (
 	wireVarint = 0
 	wire64     = 1

@@ -93,7 +93,7 @@ func (s *collectorSender) logState(err error) {
 	}
 }
 
-// postOnce sends a message once. later is true if a retry may succeed.
+// postOnce sends a message to the collector once. The result later is true if sending the message again may succeed.
 func (s *collectorSender) postOnce(ctx context.Context, message []byte) (later bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(message))
 	if err != nil {

@@ -103,7 +103,8 @@ var told = []struct{ fact, key string }{
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
 }
 
-// finishSpan ends a span. It reports only the kind of an error and never text from a tool or a program.
+// finishSpan ends a span and sets its last attributes. Of an error it reports only the kind, because the text may
+// come from a tool or a program.
 func finishSpan(span trace.Span, s core.ExecutionStep, came *core.AuditEvent) {
 	defer span.End()
 	if !span.IsRecording() {

@@ -39,7 +39,8 @@ type Options struct {
 	Every      time.Duration // between two reports of metrics; 30 s if 0
 	// Known reports whether a tool exists. Calls of all tools that do not exist are counted together, under one name.
 	Known func(server, tool string) bool
-	// Record returns the state of the audit log. It is nil if there is no audit log.
+	// Record returns the state of the audit log: how many entries are queued, and whether writing has failed. It is
+	// nil if there is no audit log.
 	Record func() (queued int, failed bool)
 	// Tasks returns how many jobs are waiting and how many have started. It is nil if there is no job queue.
 	Tasks func() (queued, running int)

@@ -62,8 +62,8 @@ func (s *WorkspaceStore) EraseCopies() error {
 
 func (s *WorkspaceStore) copiesLock() string { return s.lockPath(".copies") }
 
-// removeCopy removes the copy of a file, or all copies of a session. name is the path below the folder of all
-// workspaces.
+// removeCopy removes the copy of a file, or all copies of a session's files. The argument name is the path of the
+// file or of the session's folder, relative to the folder of all workspaces.
 func (s *WorkspaceStore) removeCopy(name string) error {
 	if s.copies == "" {
 		return nil

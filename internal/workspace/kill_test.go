@@ -14,7 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// killed names the environment variable that makes the test program the process to be killed.
+// killed names an environment variable that is set to a folder in the process that TestKills kills. The test binary
+// then writes to this folder instead of running the tests.
 const killed = "WORKSPACE_TEST_DIR"
 
 func TestMain(m *testing.M) {

@@ -76,9 +76,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its parents. It first checks that the quota has room for these folders and for the
-// usage that the caller will add afterwards, which is the argument more. It counts the created folders, even if it
-// fails halfway. The caller itself must count what it adds. name is the path for error messages.
+// makeFolders creates a folder and its missing parents, and counts those that it has created even if it fails
+// halfway. It first checks that the quota has room for them and for the argument more, the usage that the caller will
+// add. The caller itself must count that usage. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)

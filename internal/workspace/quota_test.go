@@ -66,7 +66,7 @@ func makeUnderFile(w *Workspace, i int) error {
 	return w.MkdirAll(fmt.Sprintf("d%d", i))
 }
 
-// last returns the current path of the first file in the workspace.
+// last returns the path that the first file of a workspace has now, because the tests rename files.
 func last(w *Workspace) string {
 	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
@@ -112,7 +112,8 @@ func TestUsageFollowsChanges(t *testing.T) {
 	}
 }
 
-// errorOf returns the error of the second of two steps. It panics if the first step has failed.
+// errorOf returns the second of its two arguments, the error of the step that a test examines. It panics if the first
+// argument, the error of the preparing step, is not nil.
 func errorOf(before, last error) error {
 	if before != nil {
 		panic(before)

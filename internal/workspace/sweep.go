@@ -23,8 +23,8 @@ type RetentionPolicy struct {
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// SessionUse describes how much a session stores. It identifies the session by the name of its folder. This is the
-// session's own name if that is safe as a file name.
+// SessionUse describes how much a session stores. The field Session contains the name of the session's folder. That
+// is the name of the session itself if it is safe as a file name.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
@@ -277,7 +277,8 @@ func (w *sweepRun) removeFile(f agedFile) error {
 	return nil
 }
 
-// removeOldest removes the oldest results until all sessions together are within the policy's total size.
+// removeOldest removes the oldest results until the files of all sessions together have at most the total size that
+// the policy allows.
 func (w *sweepRun) removeOldest() error {
 	if w.keep.Bytes <= 0 {
 		return nil

@@ -314,7 +314,8 @@ func (t *FileTree) missingError(name string) error {
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamePathInError replaces the internal path in an error message by the path that the program wrote.
+// renamePathInError returns an error in whose message the internal path is replaced by the path that the program
+// wrote.
 func renamePathInError(err error, inner, written string) error {
 	if err == nil {
 		return nil

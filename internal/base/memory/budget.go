@@ -127,7 +127,7 @@ func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) 
 	return err
 }
 
-// Report waits until there is memory to prepare a result of n bytes for the model.
+// Report waits until there is memory to convert a result of n bytes to the text that the model gets.
 func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -187,7 +187,8 @@ func (w *transformWork) Free() {
 	w.bytes.Free()
 }
 
-// Shrink calls Free, whatever its argument is, because a finished conversion needs no memory.
+// Shrink ends the conversion, like Free. It ignores its argument, the amount of memory to keep, because a finished
+// conversion needs none.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
 // Yield lets other conversions run that are waiting for their turn on the processor. If there are any, this
@@ -225,8 +226,8 @@ const (
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when the amount that
-// the pool has granted has dropped from above the threshold named much to below the one named little.
+// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its used memory
+// has dropped from the constant much or more to the constant little or less.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

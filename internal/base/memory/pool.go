@@ -22,8 +22,8 @@ type MemoryPool struct {
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
 
-// Thresholds in bytes for noticing that the memory taken from a pool has dropped: it was above much and is now below
-// little.
+// Thresholds, in bytes, for the memory taken from a pool. The pool reports that its used memory has dropped from much
+// or more to little or less.
 const (
 	much   = 32 << 20
 	little = 1 << 20
@@ -34,8 +34,8 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool that divides the amount total among owners. No owner can hold more than the amount share,
-// with one exception: an owner that holds nothing gets a single request granted that is larger.
+// NewPool returns a pool that divides the amount total among owners. Each owner can hold at most the amount share.
+// Only an owner that holds nothing may exceed its share, by one request that is larger than the share.
 func NewPool(total, share int64) *MemoryPool {
 	total = max(total, 1)
 	return &MemoryPool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
@@ -48,8 +48,8 @@ type MemoryHold struct {
 	n     int64 // guarded by pool.mu
 }
 
-// TakeBytes waits until owner can take the amount n from the pool, or until ctx ends. A request for more than the
-// pool's total is treated as a request for the total.
+// TakeBytes takes the amount n from the pool for owner. It waits until that is possible or ctx ends. A request for
+// more than the pool's total is treated as a request for the total.
 func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*MemoryHold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
@@ -139,8 +139,9 @@ func (p *MemoryPool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting grants waiting requests, one owner after the other. It skips owners that already hold their share, and
-// stops at the first request that does not fit into the pool. The caller must hold mu.
+// grantWaiting grants the waiting requests that fit into the pool, from one owner after the other. It skips owners
+// whose next request would exceed their share. It stops at the first other request that does not fit into the pool.
+// The caller must hold mu.
 func (p *MemoryPool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// taker takes amounts from a pool in goroutines, and records the order in which the requests were granted.
+// taker takes amounts from a pool in several goroutines, and records in which order the pool has granted them.
 type taker struct {
 	t     *testing.T
 	pool  *MemoryPool

@@ -41,7 +41,7 @@ func living(dir string) (pids []int) {
 	return pids
 }
 
-// isClosed reports whether a process is a zombie or gone.
+// isClosed reports whether a process has ended: it no longer exists, or it is a zombie.
 func isClosed(pid int) bool {
 	s, err := reaper.ReadStat(pid)
 	return err != nil || s.State == 'Z' || s.State == 'X'
@@ -89,8 +89,8 @@ func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedP
 	return p
 }
 
-// engineIn starts the test binary with the working directory dir. The argument part is the role that the binary
-// plays, such as "engine". engineIn returns once the started process has started script.
+// engineIn starts the test binary as an engine with the working directory dir. It returns once the engine has started
+// script. The argument part says which kind of engine the binary plays, such as "engine".
 func engineIn(t *testing.T, part, dir, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)

@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that were already dead in the previous round. The argument before contains
-// these children. reapDead returns those that have died since, for the next round.
+// reapDead reaps the adopted children that had already died by the previous call. The argument before contains these
+// children. reapDead returns the children that have died since then, as the argument of the next call.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

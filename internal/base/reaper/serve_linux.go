@@ -32,8 +32,8 @@ type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// keeperReport represents a message from a keeper, the process that watches one child, to the engine. It says how the
-// start or the end of the child went.
+// keeperReport represents a message to the engine from a keeper, the process that watches one child. The message says
+// that the child was started, why it could not be started, how it ended, or that nothing is left to kill.
 type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be

@@ -49,6 +49,6 @@ func (b *Breaker) IsTripped() bool { return b.Failures >= b.OpenAfter }
 // IsOpen reports whether the breaker is open at the time now: the operation must not be tried.
 func (b *Breaker) IsOpen(now time.Time) bool { return b.IsTripped() && now.Before(b.RetryAt) }
 
-// Postpone restarts the wait at the time now. A caller that retries the operation uses it to keep others from
-// retrying at the same time.
+// Postpone makes the wait after the last failure begin again at the time now. A caller that is about to retry the
+// operation calls it, so that others do not retry at the same time.
 func (b *Breaker) Postpone(now time.Time) { b.RetryAt = now.Add(b.wait()) }

@@ -34,16 +34,16 @@ type typeBuilder struct {
 	sealed func(property string) string // of answers
 }
 
-// pendingType holds a named type whose schema has not been converted yet.
+// pendingType holds a named type that has no content yet, because its schema has not been converted so far.
 type pendingType struct {
 	*namedType
 	where schemaScope
 	of    *jsonValue
 }
 
-// schemaScope describes where a schema is: its document, its resource and its nesting depth. References in the schema
-// are resolved against the resource. If the schema is a branch of a surrounding schema, as in allOf, the field around
-// holds the properties of the surrounding schema.
+// schemaScope says where a schema is: in which document and resource, and how deeply nested. References in the schema
+// are resolved against the resource. If the schema is a branch of another schema, as in allOf, the field around holds
+// the properties of that other schema.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue
@@ -217,8 +217,9 @@ func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaS
 	return n
 }
 
-// addConditions returns a copy of the intersection n with the documentation tags of its parts that accept any value,
-// such as "@minimum 1". These parts do not appear in n itself, so their tags would otherwise be lost.
+// addConditions returns a copy of the intersection n with more documentation tags, such as "@minimum 1". They are the
+// tags of those types in the argument parts that accept any value. Such types do not appear in n itself, so their
+// tags would otherwise be lost.
 func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// docOf returns the documentation in a schema: its description, and tags for keywords that n, the schema's type,
-// cannot express.
+// docOf returns the documentation in a schema: its description or title, and a tag for each keyword that a type
+// cannot express. The argument n is the type of the schema. If it is an array, a further tag holds the documentation
+// of its items.
 func docOf(v *jsonValue, n *typeNode) typeDoc {
 	d := typeDoc{text: v.get("description").stringText()}
 	if d.text == "" {

@@ -98,8 +98,8 @@ func (n *nameNumbering) nextName(base string) string {
 	return name
 }
 
-// suffixDigits returns how many digits of the names' hashes are needed to tell all names in a group apart. The group
-// holds the indexes of names that would get the same identifier. The result is at least 6.
+// suffixDigits returns how many digits of their hashes tell apart names that would get the same identifier. The
+// argument group holds the indexes of these names. The result is at least 6.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}
@@ -213,7 +213,8 @@ func splitCapitals(word string) []string {
 	return append(parts, string(rs[start:]))
 }
 
-// isPluralS reports whether rest, the text after a capital letter, is or begins with a plural s, as in URLs.
+// isPluralS reports whether a plural s follows a capital letter, as in URLs. The argument rest is the text after that
+// letter.
 func isPluralS(rest []rune) bool {
 	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
 }

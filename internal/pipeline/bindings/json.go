@@ -166,7 +166,7 @@ func (p *jsonParser) parseValue(depth int) (*jsonValue, error) {
 	return v, err
 }
 
-// parseWord parses a number, true, false or null.
+// parseWord parses a JSON value that is a number or one of the words true, false and null.
 func (p *jsonParser) parseWord(v *jsonValue) error {
 	start := p.at.At
 	p.at.ReadWord()
@@ -226,7 +226,8 @@ func (p *jsonParser) parseElements(v *jsonValue, depth int) error {
 	}
 }
 
-// parseSeparator reads the comma or closing bracket after an item.
+// parseSeparator reads what follows an item of an array or object: a comma, or the closing bracket. done is true
+// after the closing bracket.
 func (p *jsonParser) parseSeparator(closing byte) (done bool, err error) {
 	switch {
 	case p.at.Accept(','):

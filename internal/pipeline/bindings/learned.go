@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// noteLearned marks a tool's result type as inferred from earlier results if the tool itself does not declare one. If
-// the inferred type accepts any value, noteLearned removes it.
+// noteLearned marks the result type of a tool that declares none as inferred from earlier results. It removes an
+// inferred type that accepts any value, because such a type says nothing.
 func (out *toolTypes) noteLearned(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return

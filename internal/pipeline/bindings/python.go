@@ -352,8 +352,8 @@ func pyLiteral(v *jsonValue) string {
 	return "Literal[" + v.text + "]"
 }
 
-// writeRemarks writes documentation as comments. It also writes, as comments, those details of the type written last
-// which Python's syntax cannot express.
+// writeRemarks writes documentation as comments. It also writes as comments what Python's syntax could not express of
+// the type that was written last.
 func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")

@@ -58,7 +58,7 @@ func serverPackage(s *core.ToolServer) string {
 	return p.b.String()
 }
 
-// pyWrapper returns a tool's types and the function that calls it.
+// pyWrapper returns the Python source of a tool: its types, and the function that calls it.
 func pyWrapper(t *core.Tool) string {
 	types := buildTypes(t)
 	p := newPyPrinter(types)
@@ -71,8 +71,8 @@ func pyWrapper(t *core.Tool) string {
 	return p.b.String()
 }
 
-// formatFunction returns the first and the last line of a wrapper function: its signature, and the statement that
-// calls the tool.
+// formatFunction returns the two parts of a wrapper function between which its docstring is written: the line with
+// its signature, and the statement that calls the tool.
 func (p *pyPrinter) formatFunction(t *core.Tool, types *toolTypes, params []positionalParam) (head, body string) {
 	name := pyQuote(t.Server + "__" + t.Name)
 	if params == nil {

@@ -164,7 +164,8 @@ func unescapeToken(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
-// referenceNames splits a reference into the parts that can serve as a type name, last part first.
+// referenceNames splits a reference, such as #/$defs/Issue, into parts from which a type name can be made. The last
+// part comes first.
 func referenceNames(ref string) []string {
 	if plain, err := url.PathUnescape(ref); err == nil {
 		ref = plain

@@ -34,7 +34,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSealedTypes checks that each built-in type of personal data has an alias, which sealedName uses.
+// TestSealedTypes checks that namespace pii has an alias for each built-in type of personal data, and that sealedName
+// uses this alias.
 func TestSealedTypes(t *testing.T) {
 	for _, want := range []string{`type Email = Sealed<"email">;`, `type NationalId = Sealed<"national_id">;`} {
 		if !strings.Contains(sealedNames(), want) {

@@ -110,8 +110,9 @@ func (c compactPrinter) formatInput(n *typeNode) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// formatFields writes fields with their types as long as there is room, then optional fields by name only, and stops
-// when there is no more room. It also returns the remaining room.
+// formatFields writes fields with their types as long as there is room on the line. It then writes optional fields by
+// name only, and stops when far more was written than there is room for. It also returns the remaining room in bytes,
+// which is negative if the fields were too long.
 func (c compactPrinter) formatFields(fields []objectField, write func(f objectField, typ string) string) (parts []string, left int) {
 	left = maxInput
 	for _, f := range fields {

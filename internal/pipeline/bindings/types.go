@@ -194,8 +194,8 @@ func (n *typeNode) withNote(note string) *typeNode {
 	return &c
 }
 
-// narrowParts adds n to the parts of an intersection and removes parts that another part implies: string & ("a" |
-// "b") becomes "a" | "b".
+// narrowParts adds the type n to the parts of an intersection, unless a part already implies n. If n implies a part,
+// n replaces that part: string & ("a" | "b") becomes "a" | "b".
 func narrowParts(kept []*typeNode, n *typeNode) []*typeNode {
 	for i, k := range kept {
 		if coversType(k, n) {

@@ -71,7 +71,7 @@ func (p *tsPrinter) writeType(n *namedType) {
 }
 
 // writeSignatures writes the overloads of a tool's function: one that takes an object and, if possible, one with
-// positional arguments. Each ends with the text in the argument end.
+// positional arguments. After each overload it writes the text in the argument end.
 func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) {
 	d := toolDoc(t)
 	if p.tags {
@@ -213,8 +213,8 @@ func (p *tsPrinter) newLine(indent int) {
 	}
 }
 
-// typePrecedence grades how tightly the surrounding syntax binds a type. Types that bind less tightly need
-// parentheses.
+// typePrecedence says how tightly the syntax around a type binds, as in A & B or T[]. A type that itself binds less
+// tightly needs parentheses there.
 type typePrecedence int
 
 const (
@@ -281,7 +281,7 @@ func (p *tsPrinter) writeList(items []*typeNode, operator string, indent int, ar
 	}
 }
 
-// partRemark returns the documentation of a union's or intersection's part as a one-line comment.
+// partRemark returns, as a one-line comment, the documentation of one part of a union or intersection.
 func partRemark(n *typeNode) string {
 	text := joinNotes(oneLine(n.doc.text), strings.Join(n.doc.tags, " "))
 	if text == "" {
@@ -429,8 +429,8 @@ type inlinePrinter struct {
 	bare bool // without documentation
 }
 
-// rejectsNode reports whether the type cannot be written on one line, because a part has documentation or the text is
-// too long.
+// rejectsNode reports whether a type must not be written on one line. That is the case if a part of the type has
+// documentation, or if the line is already too long.
 func (w *inlinePrinter) rejectsNode(n *typeNode) bool {
 	if !w.bare && !n.doc.isEmpty() {
 		w.left = -1

@@ -87,8 +87,8 @@ func (v previewMaker) previewObject(value []byte, limit int) string {
 	return said
 }
 
-// previewMember returns the text that follows a member's key in a preview: a short value, or a description of a long
-// one.
+// previewMember returns the text that follows the key of an object's member in a preview. The text is the value if
+// that is short, and otherwise a description of the value.
 func (v previewMaker) previewMember(key string, value []byte) string {
 	switch kind := kindOf(value); {
 	case kind == "array":
@@ -129,8 +129,8 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 // bytes within this distance of the cut are not shown, because they may be part of a personal value.
 const hideMargin = 1 << 10
 
-// bytesForTokens returns how many bytes of a text have to be searched for personal data before this number of its
-// tokens can be shown.
+// bytesForTokens returns how many bytes at the beginning or end of a text are searched for personal data, so that the
+// given number of tokens can then be shown.
 func bytesForTokens(tokens int) int { return tokens*16 + hideMargin }
 
 // hiddenHead returns the beginning of a text with personal data hidden.

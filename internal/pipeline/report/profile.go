@@ -219,7 +219,8 @@ func (c *tableColumn) sampleValues(hide func(string) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// byCount returns the names of JSON types, most frequent first.
+// byCount returns the names of the JSON types in kinds, which counts the values of each type. The most frequent type
+// comes first. The type null is left out unless it is the only one.
 func byCount(kinds map[string]int) []string {
 	var names []string
 	for kind := range kinds {

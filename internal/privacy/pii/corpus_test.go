@@ -276,7 +276,7 @@ func (w *writer) noise(kind string) string {
 	panic(kind)
 }
 
-// newPerson chooses the person, and the person's company, for the next document.
+// newPerson chooses at random the person whom the next document mentions, and that person's company.
 func (w *writer) newPerson() {
 	w.who = person_{pick(w.r, corpusFirst), pick(w.r, corpusLast), pick(w.r, corpusStems) + pick(w.r, []string{"", " Foods", " Energy", " Marine"}) + " " + pick(w.r, corpusForms)}
 }

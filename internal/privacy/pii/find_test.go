@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// published lists published example values, each with the context word that must precede it. An ID with a distinctive
-// spelling has no such word, because it needs none.
+// published lists example values from published sources, each with the context word that must precede it. An ID with
+// a distinctive spelling has no context word, because it needs none.
 var published = []struct {
 	typ         Type
 	words, text string

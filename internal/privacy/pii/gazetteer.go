@@ -314,8 +314,8 @@ func (g *KnownValues) entryText(place uint32) []byte {
 // does.
 func (g *KnownValues) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the type and the end of the longest known value at start. h is the hash of the first word
-// there.
+// longestMatch returns the type and the end of the longest known value that begins at the offset start of a text. The
+// argument h is the hash of the word at start. The end is 0 if no known value begins there.
 func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
@@ -329,8 +329,8 @@ func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, en
 	return "", 0
 }
 
-// typeOfSpelling returns the type and the end of the known value of n bytes at start, or 0 as the end if there is
-// none.
+// typeOfSpelling looks for a known value in the n bytes of a text from the offset start on. It returns the type and
+// the end of this value. The end is 0 if the bytes are no known value.
 func (g *KnownValues) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
 	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0

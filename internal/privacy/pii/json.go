@@ -154,13 +154,15 @@ func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escape
 	})
 }
 
-// docCursor holds the position of the parser: the offset, path and object of the next value.
+// docCursor says where the parser is in the document: at which offset, at which path and in which object the next
+// value is.
 type docCursor struct {
 	i            int
 	path, object int32
 }
 
-// cursorStep says what one parsing step has read, or that the container ended or is not JSON.
+// cursorStep says what one step of the parser has found: a value, the beginning or the end of an object or array, or
+// text that is not JSON.
 type cursorStep uint8
 
 const (

@@ -55,8 +55,8 @@ var keyDictionary = sync.OnceValue(func() *meaningDictionary {
 	return d
 })
 
-// withEntry returns the meaning extended by one entry of the list of known keys. sort is what the list says about the
-// key, such as "person" or a type of personal data.
+// withEntry returns the meaning m of a key, extended by what the list of known keys says about the key. The argument
+// sort is one thing that the list says, such as "person" or a type of personal data.
 func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":
@@ -179,8 +179,8 @@ func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	return valueMeaning{}, len(words)
 }
 
-// nameOf returns the meaning of a key that ends in "name". before holds the words in front of "name", which decide
-// whether a person, a company or something else has this name.
+// nameOf returns the meaning of a key that ends in "name". The argument before holds the words in front of "name".
+// They decide whether a person, a company or something else has this name.
 func (s *Scanner) nameOf(before []string) valueMeaning {
 	of, at := s.suffixMeaning(before)
 	switch {
@@ -194,8 +194,8 @@ func (s *Scanner) nameOf(before []string) valueMeaning {
 	return valueMeaning{}
 }
 
-// vouchedBy returns the kinds of context words in a key, as bits. Such a word, for example "passport", is evidence
-// that numbers in the key's value are personal.
+// vouchedBy returns the kinds of context words among the words of a key, as bits. A context word such as "passport"
+// vouches for the key's value: it is evidence that numbers in it are personal.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {

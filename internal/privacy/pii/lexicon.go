@@ -35,8 +35,8 @@ func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 // does.
 func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the value and the end of the longest phrase at start, or 0 as the end if none is found. h is
-// the hash of the first word there.
+// longestMatch returns the value and the end of the longest phrase that begins at the offset start of a text. The
+// argument h is the hash of the word at start. The end is 0 if no phrase begins there.
 func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {

@@ -22,8 +22,8 @@ func TestHostileTextTakesLinearTime(t *testing.T) {
 	}
 }
 
-// manyNamed returns about n bytes of JSON about people who share a given name, a family name or both, and whose names
-// occur again in notes.
+// manyNamed returns a JSON document of about n bytes about people. Many of these people share a given name, a family
+// name or both, and their names occur again in notes.
 func manyNamed(n int) []byte {
 	var b strings.Builder
 	b.WriteByte('[')

@@ -11,7 +11,8 @@ import (
 //go:embed names.txt
 var nameList string
 
-// A word has one bit for each role that it can have in or next to a name.
+// The roles that a word can have in or next to a name, such as title or given name. Each role is one bit, because a
+// word can have several roles.
 const (
 	roleTitle = 1 << iota
 	roleGreeting
@@ -341,7 +342,7 @@ func (sc *textScan) takeGivenName(w textWord) int {
 	return sc.addFinding(w.start, end, Name)
 }
 
-// afterSaint reports whether a word such as San precedes i, which makes the name there a place, as in San Francisco.
+// afterSaint reports whether the name at i is a place, because a word such as San precedes it, as in San Francisco.
 func (sc *textScan) afterSaint(i int) bool {
 	p, ok := sc.wordBefore(2)
 	return ok && p.end == i-1 && isOneOf(
@@ -378,7 +379,8 @@ func (sc *textScan) isInProse(start, end int) bool {
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
-// takeSubject finds a name of two or three capitalised words before a verb whose subject is usually a person.
+// takeSubject finds a name of two or three capitalised words in front of a verb, such as "wrote", that is usually
+// said of a person.
 func (sc *textScan) takeSubject(verb textWord) int {
 	start, end, n := 0, verb.start, 0
 	for back := 2; back <= 4; back++ {
@@ -400,7 +402,7 @@ func (sc *textScan) takeSubject(verb textWord) int {
 	return 0
 }
 
-// afterCapital reports whether the word before i is capitalised.
+// afterCapital reports whether the word that ends before the offset i begins with a capital.
 func (sc *textScan) afterCapital(i int) bool {
 	for back := 2; back <= 6; back++ {
 		if p, ok := sc.wordBefore(back); ok && p.end == i-1 {

@@ -122,8 +122,8 @@ func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	return sc.takeDialled(g, k)
 }
 
-// withoutPlus returns how many groups form an assigned international phone number without its +, or 0. A context word
-// such as "phone" must precede it.
+// withoutPlus returns how many groups of digits form an assigned international phone number that lacks its +. It
+// returns 0 if there is no such number, or if no context word such as "phone" precedes it.
 func (sc *textScan) withoutPlus(g *digitGroups) int {
 	if g.total < 10 || g.digits[0] == '0' || sc.contextBefore(g.start)&sc.voc.phone == 0 {
 		return 0
@@ -154,8 +154,8 @@ func canBegin(text []byte, i int) bool {
 		!((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
-// behindPhone reports whether a phone number and a slash directly precede i, so that another phone number may begin
-// there.
+// behindPhone reports whether a phone number and a slash end directly before the offset i. Another phone number may
+// then begin at i.
 func (sc *textScan) behindPhone(i int) bool {
 	n := len(sc.out)
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone

@@ -38,7 +38,8 @@ func AllTypes() []Type {
 	}
 }
 
-// TypedSpan represents a part of a text that is personal data. Start and End are byte offsets in the undecoded text.
+// TypedSpan represents a part of a text that is personal data. Start and End are byte offsets in the text as it was
+// given, before any escapes are decoded.
 type TypedSpan struct {
 	Start, End int
 	Type       Type

@@ -80,8 +80,8 @@ func corpus(templates []string, seed uint64, n int, wrap func(string) string) (d
 
 func same_(s string) string { return s }
 
-// assess runs the scanner over the documents and counts correct, missed and wrong findings. If types are given, it
-// counts only findings of these types.
+// assess runs the scanner over the documents and counts the findings that are correct, missing or wrong. If the
+// caller passes types, assess counts only findings of these types.
 func assess(t *testing.T, docs []*writer, only ...Type) measure {
 	t.Helper()
 	s := New(Options{})

@@ -437,9 +437,10 @@ func (w *documentWalker) walkNested(v textView) bool {
 // walkerPool keeps walkers, with the memory that they have allocated, for later documents.
 type walkerPool = sync.Pool
 
-// growList makes room for more elements in a list. The list is filled while a text of n bytes is read, of which i
-// bytes have been read so far. If the list is long already, growList estimates its final length from the part that
-// was read, so that the list is rarely copied. The estimate never exceeds n bytes of memory.
+// growList makes room for more elements in a list that is filled while a text of n bytes is read. The argument i is
+// the number of bytes that were read so far. If the list is long already, growList estimates its final length from
+// the part that was read, so that the list is rarely copied. The estimated length never takes more than n bytes of
+// memory.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list

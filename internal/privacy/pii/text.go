@@ -94,7 +94,8 @@ func (sc *textScan) rememberWord(w textWord) {
 	sc.count++
 }
 
-// mayBeListed reports whether any word list may contain a word with this hash. It can return true although none does.
+// mayBeListed reports whether any word list may contain a word that has the hash h. It can return true although no
+// list contains the word.
 func (sc *textScan) mayBeListed(h uint64) bool {
 	for _, g := range sc.names {
 		if g.mayBegin(h) {
@@ -163,7 +164,8 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	return 0
 }
 
-// findRemembered searches for a known value, such as an address, that begins with the word w. w contains a digit.
+// findRemembered searches for a known value, such as an address, that begins with the word w. It is for words that
+// contain a digit.
 func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	for _, g := range sc.names {
 		if !g.digits {
@@ -178,8 +180,8 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	return 0
 }
 
-// findListed looks the word w up in the lists of known values, names and context words, and searches for what they
-// suggest.
+// findListed looks the word w up in the lists of known values, names and context words. It then searches for the
+// kinds of personal data that the entries of these lists suggest.
 func (sc *textScan) findListed(w textWord, h uint64) int {
 	if byteAt(sc.text, w.end) == ' ' && isDigitByte(byteAt(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque &&
 		isCapitalised(sc.text, w.start) {
@@ -262,7 +264,8 @@ func (sc *textScan) scanMark(i int) int {
 	return max(end, i+1)
 }
 
-// wordBefore returns the n-th last word that the scan has read. 1 is the last one.
+// wordBefore returns one of the words that the scan has read: for n = 1 the newest word, for n = 2 the word before
+// it.
 func (sc *textScan) wordBefore(n int) (w textWord, ok bool) {
 	if n > len(sc.recent) || uint(n) > sc.count {
 		return textWord{}, false

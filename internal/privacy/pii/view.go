@@ -43,7 +43,8 @@ func newBuilder(v textView) viewBuilder {
 	return viewBuilder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
 }
 
-// putDecoded appends the bytes that the escape at i stands for. All of them get the offset of the escape.
+// putDecoded appends the decoded bytes of the escape at i to the view. Each of these bytes gets the offset at which
+// the escape begins in the original document.
 func (b *viewBuilder) putDecoded(i int, decoded ...byte) {
 	start, _ := b.from.rawRange(i, i)
 	for _, c := range decoded {

@@ -162,8 +162,8 @@ func capitalWords(v []byte) (n int) {
 }
 
 // personLike reports whether a value consists of two or more capitalised words and is probably a person's name. At
-// least one word must be a known name. If holder is set, because the key may name a person, it is enough that no word
-// is a common one.
+// least one word must be a known name. If holder is set, because the value's key may name a person, it also suffices
+// that none of the words is common.
 func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false

@@ -13,7 +13,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// callTarget represents a server's tool that the program calls, with the encoded head of its call frames.
+// callTarget represents a server's tool that the program calls. It stores the beginning that all frames for such a
+// call share, in encoded form.
 type callTarget struct {
 	wire.CallHead
 	head []byte // of its frames
@@ -114,8 +115,8 @@ func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue
 	return g.decodeValue(g.parsed, f.Body)
 }
 
-// decodeValue parses body with parse, a JavaScript function of the guest's own code. It is for results that
-// JSON.parse alone cannot decode.
+// decodeValue decodes the result of a call that JSON.parse alone cannot decode. The argument parse is the JavaScript
+// function, from the guest's own code, that decodes the text in body.
 func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValue {
 	text := g.js.newText(body)
 	defer g.js.freeValue(text)

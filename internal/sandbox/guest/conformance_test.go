@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into package guesttest")
 
-// reference is the runtime whose results are the expected results of the other runtimes.
+// reference names the JavaScript runtime whose results the tests expect from all other runtimes.
 const reference = "quickjs"
 
 func TestPrograms(t *testing.T) {

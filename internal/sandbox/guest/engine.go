@@ -124,8 +124,8 @@ func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok 
 	return e.wrapValue(v), true, nil
 }
 
-// withoutText sets whether functions that are compiled from now on have no source text. It is set for the guest's own
-// JavaScript code, whose functions then look like native code to programs.
+// withoutText determines whether QuickJS drops the source text of the functions that it compiles from now on. The
+// guest's own JavaScript code is compiled without text, so that its functions look like native code to programs.
 func (e *jsEngine) withoutText(yes bool) {
 	var flags int32
 	if yes {

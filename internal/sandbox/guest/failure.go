@@ -16,8 +16,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// The text that is added before the first line and after the last line of a program's code. Error positions in the
-// first line are corrected for the added text.
+// The text before the first line and after the last line of a program's code, which makes the code an async function.
+// In error positions in the first line, the length of the text before it is subtracted.
 const (
 	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"
@@ -132,7 +132,8 @@ func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
-// asSyntax converts the report of a runtime error to that of a syntax error, for code that does not compile.
+// asSyntax returns a program's report with a runtime error turned into a syntax error. It is for code that does not
+// compile: QuickJS then throws an error, as it does at run time.
 func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax

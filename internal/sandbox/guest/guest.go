@@ -82,8 +82,9 @@ func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 	}
 }
 
-// prepareGuest prepares the guest for its program. If the host sends compiled modules of the prelude (the JavaScript
-// environment of programs), it receives them first. Then it sets the frame sizes for the program.
+// prepareGuest prepares the guest for its program. If the host sends the prelude (the JavaScript environment of
+// programs) in compiled form, prepareGuest receives it. Then it sets which frames the connection accepts, and their
+// maximum sizes.
 func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)

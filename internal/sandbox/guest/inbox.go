@@ -10,8 +10,8 @@ import (
 type frameInbox interface {
 	// hasFrame reports whether a frame has arrived.
 	hasFrame() bool
-	// takeFrame returns the next frame that has arrived, without waiting. The result ok is false if no frame has arrived.
-	// The result open is false if the host has closed the connection.
+	// takeFrame returns the next frame that has arrived, without waiting. If no frame has arrived, ok is false. If
+	// the host has closed the connection, open is false.
 	takeFrame() (f wire.Frame, ok, open bool)
 	// waitFrame works like takeFrame, but waits for a frame until deadline, or without limit if deadline is zero. The
 	// guest must have flushed its own frames before.

@@ -214,7 +214,7 @@ func (g *guestProgram) startProgram(code string) (promise quickjs.Value, failed 
 	return promise, nil
 }
 
-// namespaceNames returns the namespaces of the program's tool servers without their functions.
+// namespaceNames returns a list of the namespaces of the program's tool servers, without the functions in them.
 func (g *guestProgram) namespaceNames() []wire.ToolNamespace {
 	names := make([]wire.ToolNamespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
@@ -285,8 +285,8 @@ func (g *guestProgram) waitForEvent(deadline time.Time) error {
 	return g.resolveCall(f)
 }
 
-// nextResult returns the next result of a call. ok is false if a timer becomes due or the deadline passes first. It
-// sends queued frames before it waits.
+// nextResult returns the next result of a call and, if necessary, waits for it. Before it waits, it sends queued
+// frames. ok is false if a timer becomes due or the deadline passes first.
 func (g *guestProgram) nextResult(deadline time.Time) (f wire.Frame, ok bool, err error) {
 	if len(g.stash) > 0 {
 		f, g.stash = g.stash[0], g.stash[1:]

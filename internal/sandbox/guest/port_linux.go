@@ -99,9 +99,9 @@ func (p *portConn) hangUp() {
 	}
 }
 
-// hungUp waits until the host has closed the connection, and reports whether it has. It waits no longer than the
-// argument most says, or without limit if that is nil. A signal may make hungUp return false early. Unread data does
-// not count as closed.
+// hungUp waits until the host has closed the connection, and reports whether that is so. The argument most is the
+// longest time to wait; nil means no limit. A signal may make hungUp return false early. A connection with unread
+// data does not count as closed for that reason.
 func (p *portConn) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
@@ -319,8 +319,8 @@ func (p *portConn) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.firstStashed()
 }
 
-// awaitFrame waits until a frame has begun to arrive. It returns at once if the following blocking read can wait
-// instead.
+// awaitFrame waits until a frame has begun to arrive. It returns at once if there is input in the buffer. It also
+// does so if there is no deadline and the following read blocks until the frame arrives.
 func (p *portConn) awaitFrame(deadline time.Time) error {
 	switch {
 	case p.conn.HasBuffered() || p.blocks && deadline.IsZero():

@@ -20,10 +20,11 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// runner runs a program in its own process or virtual machine and returns how it ended.
+// runner runs a program in a process or virtual machine of its own, and returns how the program ended.
 type runner func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 
-// onAll runs a test on QuickJS and, unconfined, on every other JavaScript runtime that is installed.
+// onAll runs a test on QuickJS and on every other JavaScript runtime that is installed. The processes of the other
+// runtimes are not confined.
 func onAll(t *testing.T, test func(t *testing.T, runProgram runner)) {
 	t.Run(reference, func(t *testing.T) { test(t, runProgram) })
 	onScripted(t, func(t *testing.T, r *scripted) { test(t, r.run) })

@@ -251,8 +251,8 @@ func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *gu
 	return g, nil
 }
 
-// newContainer returns a container that is not started yet. The argument dir is the folder of its bundle, the files
-// that runsc reads.
+// newContainer returns a container that is not started yet. The argument dir is the folder with the container's
+// bundle, which consists of the files that runsc reads.
 func newContainer(runsc string, r *guestRoot, dir string) *guestContainer {
 	cmd := exec.Command(runsc, runscArguments(dir)...)
 	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir

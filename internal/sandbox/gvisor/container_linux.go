@@ -28,9 +28,9 @@ const (
 	// connections. Most of its memory is data that it has not forwarded yet.
 	relayMemory    = 96 << 20
 	sampleInterval = 20 * time.Millisecond
-	// memoryTolerance is how far, in bytes, a program may exceed its memory limit without being killed after
-	// overLimitGrace. A program that stays above its limit may never end by itself, because it can catch every
-	// out-of-memory error and try again.
+	// memoryTolerance is the number of bytes by which a program may stay above its memory limit. A program that
+	// exceeds the limit by more is killed after overLimitGrace. It might otherwise never end, because it can catch
+	// every out-of-memory error and try again.
 	memoryTolerance = 32 << 20
 	overLimitGrace  = 750 * time.Millisecond
 	// exitTimeout bounds how long the processes of a container may take to exit.

@@ -43,7 +43,7 @@ type Options struct {
 
 const quickjs = "quickjs"
 
-// walled describes to users what separates a program in a gVisor container from the host.
+// walled lists, in words for users, what separates a program in a gVisor container from the host.
 var walled = []string{
 	"its own user-space kernel (gVisor, platform systrap); only this kernel calls the machine's kernel, with a few dozen system calls",
 	"its own read-only file system; no network, no devices, no environment",

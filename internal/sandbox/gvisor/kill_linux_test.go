@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns the number of programs that run in the engine when it is killed.
+// atOnce returns how many programs are running in the engine when the test kills it.
 func atOnce() int {
 	if testenv.Full() {
 		return 50
@@ -30,7 +30,8 @@ func atOnce() int {
 	return 10
 }
 
-// commanding is the prefix of engine's argument kind if its programs start commands. The path of the command follows.
+// commanding is a prefix of the argument kind of the function engine. It says that programs start a command, and is
+// followed by the command's path.
 const commanding = "commands:"
 
 // engine implements the main function of an engine that the test kills. It prints a line when all its programs run.
@@ -143,7 +144,7 @@ func testKilledEngine(t *testing.T, kind string) {
 	}
 }
 
-// leftOf lists the mounts and control groups that are left of an engine.
+// leftOf lists the mounts and control groups that an engine has left behind.
 func leftOf(t *testing.T, pid int, dir, but string) (left string) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -205,7 +205,8 @@ func (r *guestRoot) addMount(target, source, kind string, options ...string) {
 	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
 }
 
-// hostPath returns the path on the host of a file, given its path inside the root. It creates the file's directory.
+// hostPath converts the path of a file inside the root to the path of that file on the host. It also creates the
+// directory that contains the file.
 func (r *guestRoot) hostPath(inside string) (string, error) {
 	where := filepath.Join(r.dir, filepath.FromSlash(inside))
 	return where, os.MkdirAll(filepath.Dir(where), 0o755)

@@ -48,8 +48,8 @@ func CreateMemory(path string) (*SharedMemory, error) {
 	return newMemory(f, first)
 }
 
-// CopyMemory works like CreateMemory for a guest that is a copy of a saved machine. content is what SaveTo wrote for
-// that machine.
+// CopyMemory works like CreateMemory, but for a guest in a copy of a saved virtual machine. The argument content is
+// the content of the shared memory that SaveTo wrote when that machine was saved.
 func CopyMemory(path string, content []byte) (*SharedMemory, error) {
 	f, err := openFile(path)
 	if err != nil {

@@ -60,6 +60,6 @@ func (p *spinPolicy) recordWait(took time.Duration) {
 	}
 }
 
-// notePeerAwake records that the other end, which had been asleep, is awake again. The next waits then begin with
-// spinning.
+// notePeerAwake records that the other end of the connection has woken up. The next two waits then begin with
+// spinning, because data from an awake end can arrive at once.
 func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }

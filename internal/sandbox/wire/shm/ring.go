@@ -234,8 +234,8 @@ func (e *RingEnd) takeFromRing() error {
 	return nil
 }
 
-// takeRecord takes the next part (a header and its data) from the bytes that were read from the ring. It reports
-// whether the next part was there.
+// takeRecord takes the next part (a header and its data) from the bytes that were read from the ring. It returns
+// false if these bytes do not begin with the next part.
 func (r *ringReader) takeRecord() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
@@ -256,8 +256,8 @@ func (r *ringReader) takeRecord() (bool, error) {
 	return true, nil
 }
 
-// takePart takes the next part (a header and its data) from the bytes that were read from the stream. It reports
-// whether the part's header had arrived.
+// takePart takes the next part (a header and its data) from the bytes that were read from the stream. It returns true
+// if the part's header was among these bytes. The rest of the part may still be missing.
 func (r *ringReader) takePart() (bool, error) {
 	for len(r.in) >= headerSize {
 		n, number, err := parseHeader(r.in)
@@ -453,7 +453,8 @@ func (e *RingEnd) putPart(b []byte) (bool, error) {
 	return true, e.wakePeer()
 }
 
-// noPart is the padding after a part in a ring, whose parts begin at multiples of headerSize.
+// noPart is used as padding: it fills the space after a part in a ring, because each part must begin at a multiple of
+// headerSize.
 var noPart [headerSize]byte
 
 // wakePeer sends a bell over the stream if the other end sleeps, unless a bell has already been sent to it.

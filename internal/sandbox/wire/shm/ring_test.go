@@ -47,7 +47,7 @@ func opened(t testing.TB, path string) int {
 	return fd
 }
 
-// connected returns both ends of a stream.
+// connected returns the two ends of a new stream.
 func connected(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -62,13 +62,13 @@ type Server struct {
 	requests []url.Values
 }
 
-// grant describes what the user has agreed to.
+// grant describes an access that the user has approved: for which client, redirect address, scope and resource.
 type grant struct {
 	client, redirect, challenge, scope, resource string
 	until                                        time.Time
 }
 
-// Start starts a server at the address given, else at a free port.
+// Start starts a server at the given address or, without an address, at a free port.
 func Start(r Rules, address ...string) (*Server, error) {
 	at := append(address, "127.0.0.1:0")[0]
 	l, err := net.Listen("tcp", at)
@@ -104,8 +104,8 @@ func (s *Server) Set(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Count returns how many requests of one kind have arrived so far. what is the path of these requests or, for token
-// requests with one grant type, "token " followed by the grant type.
+// Count returns how many requests of one kind have arrived so far. The argument what names the kind: the path of the
+// requests or, for token requests with one grant type, "token " and the grant type.
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,7 +328,8 @@ func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	return s.give(g), ""
 }
 
-// refused returns an OAuth error code if a grant belongs to another client or resource, else "".
+// refused returns an OAuth error code if a grant was given to another client or for another resource. Otherwise it
+// returns "".
 func (s *Server) refused(g grant, id string, f url.Values) string {
 	if g.client != id || g.resource != f.Get("resource") {
 		return "invalid_grant"
