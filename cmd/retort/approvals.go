@@ -130,9 +130,9 @@ func (a approvalCommands) confirmApproval(ctx context.Context, tty *os.File, que
 	for {
 		more := ""
 		if !whole {
-			more = fmt.Sprintf(" The question has %d lines and %d bytes; type v to view all of it.", strings.Count(question, "\n")+1, len(question))
+			more = fmt.Sprintf("This is only a part of the request: it has %d lines and %d bytes. Type v to view all of it.\n", strings.Count(question, "\n")+1, len(question))
 		}
-		fmt.Fprintf(tty, "%s\n%s\nApprove it (%s)? Type y or yes: ", shown, more, scope)
+		fmt.Fprintf(tty, "%s\n%sApprove it (%s)? Type y or yes: ", shown, more, scope)
 		line, err := readLine(ctx, tty)
 		switch {
 		case err != nil:

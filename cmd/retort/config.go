@@ -22,9 +22,9 @@ func (a configCommands) show() *cobra.Command {
 	var defaults bool
 	c := &cobra.Command{
 		Use: "show", Short: "Print the settings that apply and the file that each comes from", Args: cobra.NoArgs,
-		Long: `Print which files were read, and the settings that differ from their defaults or decide what programs
-may do. A comment behind a setting names the file and the line that states it. Secret values are
-printed as ***. network_policy and sandbox_options are printed as the settings that they mean.`,
+		Long: `Print which files were read, the settings that differ from their defaults, and the settings that control
+what programs may do. A comment after a setting gives the file and the line that set it. Secret values
+are printed as ***. network_policy is printed as the settings that it is translated to.`,
 		Example: `  retort config show             the settings of this folder
   retort config show --defaults  all settings, also those with their defaults`,
 		RunE: func(*cobra.Command, []string) error {

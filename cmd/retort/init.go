@@ -93,8 +93,8 @@ func refuseExisting(files []initialFile) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return core.Errorf(core.KindInvalidArguments, "init", "%s exists already; nothing was written", strings.Join(found, ", ")).
-		WithHint("retort config check checks it, and retort config schema prints the schema")
+	return core.Errorf(core.KindInvalidArguments, "init", "there already is %s; nothing was written", strings.Join(found, " and ")).
+		WithHint("to check the configuration, run retort config check; to start over, move the files away first")
 }
 
 func writeNew(f initialFile) error {

@@ -82,8 +82,8 @@ func (a toolCommands) printServers(servers []engine.ServerInfo) error {
 }
 
 // noServersHint names the next step for a configuration without servers.
-const noServersHint = "no servers are configured; retort install CLIENT takes over the servers of a client, " +
-	"and retort init --demo writes sample servers to try"
+const noServersHint = "no servers are configured; to use the servers of an MCP client, run retort install CLIENT; " +
+	"to try sample servers, run retort init --demo"
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -175,7 +175,7 @@ func (a *Approval) reader() settingReader {
 		fieldReader{"autoApproveMedium", "Run calls of medium risk without asking.", readSwitch(&a.AutoApproveMedium)},
 		fieldReader{"autoApproveHigh", "Run calls of high risk without asking.", readSwitch(&a.AutoApproveHigh)},
 		fieldReader{"timeout", "Time after which an approval request that nobody has answered is refused.", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
-		fieldReader{"wait", "Time for which a program waits for an approval that no client can show, before it is returned as pending.", readDuration(&a.Wait, 0, 24*time.Hour)},
+		fieldReader{"wait", "How long a program waits for an approval if the client cannot ask the user. Then it is returned as pending, and can still be approved.", readDuration(&a.Wait, 0, 24*time.Hour)},
 		fieldReader{"questions", "Questions that one program may ask. The servers that it calls may ask as many.", readInt(&a.Questions, 1, 10_000)},
 		fieldReader{"declined", "Declined questions in a row after which a program may ask no more.", readInt(&a.Declined, 1, 10_000)},
 		fieldReader{"webhook", "Address that receives approval requests.", a.Webhook.reader()},

@@ -14,7 +14,7 @@ func (p *PII) reader() settingReader {
 		fieldReader{"regions", "Countries whose numbers are recognised, as ISO 3166 codes.", readList(&p.Regions, func(s *string) settingReader {
 			return readMatching(s, "a country's two capital letters, such as US", `^[A-Z]{2}$`)
 		})},
-		fieldReader{"restoreToModel", "Allow the tool restore_pii to return real values to the model, if a person approves.", readSwitch(&p.RestoreToModel)},
+		fieldReader{"restoreToModel", "Allow the tool restore_pii to return the original personal data to the model. A person must approve it each time.", readSwitch(&p.RestoreToModel)},
 		fieldReader{"showInForms", "Forms of clients may show real values, because only the user sees them.", readSwitch(&p.ShowInForms)},
 		fieldReader{"words", "For each type: words and phrases that are always of this type.", readMap(&p.Words, checkPIITypeKey, words)},
 		fieldReader{"keys", "For each name of a key in a result, in any spelling: the type of its values.", readMap(&p.Keys, func(*nodeReader, *valueNode) {}, readPIIType)},

@@ -60,8 +60,8 @@ func addDefaults(schema jsonSchema, shown []shownSetting) {
 	}
 }
 
-// schemaMaker returns the schema of a value. Schemas are made only when they are needed, because settings are read far
-// more often.
+// schemaMaker returns the schema of a setting's value. It is a function, so that schemas are made only on demand: settings
+// are read far more often than schemas are needed.
 type schemaMaker func() jsonSchema
 
 // objectSchema describes an object with the given fields. A value may be null, which the reader treats like a missing

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// alwaysShown returns the settings that RenderYAML writes even if they have their defaults, because they decide what
+// alwaysShown returns the settings that RenderYAML writes even if they have their defaults, because they control what
 // programs may do.
 func alwaysShown() []string {
 	return []string{"sandboxMode", "securityLevel", "permissionLevel", "resourceLimits", "network", "anomalies"}
 }
 
-// RenderYAML returns the settings that differ from their defaults as YAML, and those that decide what programs may do.
-// With all, it returns every setting that has a value. It writes network_policy and sandbox_options as the settings that
-// they were translated to; parts of the policy blocks without effect become comments. Values that are secret are
-// written as ***. s must be complete.
+// RenderYAML returns as YAML the settings that differ from their defaults, and those that control what programs may do. If
+// all is true, it returns every setting that has a value. network_policy appears as the settings that it was translated to.
+// Parts of network_policy, permission_levels and sandbox_options that have no effect appear as comments. Secret values
+// appear as ***. The defaults must have been filled in, as WithDefaults does.
 func (s Settings) RenderYAML(all bool) string { return s.renderStated(nil, all) }
 
 // RenderSettings returns the settings of c like Settings.RenderYAML. A comment behind each setting that a file states

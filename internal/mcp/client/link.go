@@ -295,15 +295,15 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	return false
 }
 
-// maxHandshake bounds the size in bytes of the results that the SDK decodes. It reads nested values repeatedly, so a
-// large and deeply nested result would keep a processor busy for minutes.
+// maxHandshake is the maximum size in bytes of the results that the SDK decodes, such as that of initialize. The SDK reads
+// nested values again at each level, so a large and deeply nested result would take minutes of processor time.
 const maxHandshake = 512 << 10
 
 // boundHandshake replaces the server's answer to a request of the SDK by an error, if the answer is larger than
 // maxHandshake.
 func boundHandshake(method string, m *jsonrpc.Response) {
 	if n := len(m.Result); n > maxHandshake {
-		m.Result, m.Error = nil, errGarbled(fmt.Sprintf("the result of %s has %d bytes, more than %d", method, n, maxHandshake))
+		m.Result, m.Error = nil, errGarbled(fmt.Sprintf("the result of %s is too large: %d bytes; the limit is %d", method, n, maxHandshake))
 	}
 }
 

@@ -48,8 +48,8 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 }
 
 // unmarshalExact decodes JSON with exact member names, as MCP requires. encoding/json alone would accept "Content"
-// for "content". If a member occurs twice, the last one counts. Data from servers must not be decoded to a value of type
-// any: the decoder would read each nested value again, so 200 KB of brackets would take minutes.
+// for "content". If a member occurs twice, the last one counts. Never pass a value of type any for data from servers: the
+// decoder would read nested values again at each level, so 200 KB of nested brackets would take minutes.
 func unmarshalExact(data []byte, v any) error {
 	if tooDeep(data) {
 		return errTooDeep

@@ -266,7 +266,7 @@ func TestListOddities(t *testing.T) {
 func TestLargeInitialize(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("large initialize"))
 	_, err := p.Call(t.Context(), "s", "t", nil)
-	if err == nil || !strings.Contains(err.Error(), "the result of initialize has") {
+	if err == nil || !strings.Contains(err.Error(), "the result of initialize is too large") {
 		t.Errorf("%v", err)
 	}
 }

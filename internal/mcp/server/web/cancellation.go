@@ -14,9 +14,10 @@ import (
 // the HTTP request can still cancel what it began.
 const maxEndedRequests = 4096
 
-// requestLedger knows the requests of a principal's sessions, so that a cancellation reaches only a request that came
-// before it. The SDK cancels in the background, and would cancel a request that comes afterwards. Requests are stored
-// as hashes of session and id. The zero value is ready to use.
+// requestLedger records which requests the sessions of a principal have sent, so that a cancellation reaches only a
+// request that was sent before it. The SDK handles cancellations in the background. Without the ledger, a cancellation
+// that names an id in advance could cancel the request that later has this id. Requests are stored as hashes of session
+// and id. The zero value is ready to use.
 type requestLedger struct {
 	mu    sync.Mutex
 	known map[uint64]int // how often the request is open or in ended
