@@ -149,8 +149,8 @@ func isErased(n *ast.Node) bool {
 	}) != nil
 }
 
-// member returns the module, declared in Input.Files, in which the program looks for a member named n. It returns nil
-// if n does not name a member of such a module.
+// member returns the module in which the program looks for n. n is the name of a member, and the module is declared
+// in Input.Files. For any other node or module, member returns nil.
 func (d *describer) member(n *ast.Node) *Target {
 	var module *ast.Symbol
 	switch p := n.Parent; {

@@ -55,8 +55,8 @@ func QueryExecution(ctx context.Context, c engine.Config, id string) (AuditPage,
 	return page, err
 }
 
-// VerifyAudit verifies the audit log as far as that is possible. The verdict lists faults of the log. An error means
-// that the log could not be read.
+// VerifyAudit verifies the audit log. The verdict lists the faults that were found. An error means that the log could
+// not be read.
 func VerifyAudit(ctx context.Context, c engine.Config, p VerifyOptions) (AuditVerdict, error) {
 	r, err := openAudit(ctx, c)
 	if err != nil {

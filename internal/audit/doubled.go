@@ -77,8 +77,8 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns the end entries that a given-up chain contains in addition to those of a later chain. Each is
-// about an execution that continued in a later chain and ended there.
+// endedLater returns entries of a chain that was given up after an error: those end entries that were written to it
+// although the engine no longer counted on them, and whose execution has an end entry in a later chain too.
 func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil

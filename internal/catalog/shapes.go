@@ -36,7 +36,7 @@ func shapesName(server string) string {
 	return strings.TrimSuffix(fileName(server), toolsSuffix) + shapesSuffix
 }
 
-// loadShapes reads the stored types of all servers.
+// loadShapes reads the result types that were learned and stored for the tools of each server.
 func (l *shapeLearner) loadShapes() {
 	if l == nil {
 		return

@@ -217,8 +217,8 @@ type Results struct {
 	Summarize        Switch // a model summarizes each result, if there is a model
 }
 
-// Workspace configures how long unused files of sessions are kept, and whether copies with real values are kept for
-// the user.
+// Workspace configures how long unused files of sessions are kept. It also says whether the user gets copies of files
+// in which tokens such as [EMAIL_1] are replaced by the original values.
 type Workspace struct {
 	Results    time.Duration // results that were too large to return
 	Sessions   time.Duration // all files of a session

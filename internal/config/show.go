@@ -91,7 +91,7 @@ func (w *yamlWriter) writeNote(indent, note string) {
 	}
 }
 
-// originOf returns a comment with the place of a stated setting, or "".
+// originOf returns a comment with the file and line that set the setting at path, or "" if no file sets it.
 func (w *yamlWriter) originOf(path string) string {
 	at, ok := w.stated[path]
 	if !ok && strings.HasPrefix(path, "network.") {
@@ -170,7 +170,8 @@ func quoteKey(s string) string {
 	return quoteYAML(s)
 }
 
-// showWord returns one of the words that a setting allows, which is written without quotes if YAML reads it as text.
+// showWord returns a word, such as the value of an enumeration, as a shown value. The word is written without quotes
+// if YAML reads it as text.
 func showWord(s string) any {
 	if s == "" {
 		return nil

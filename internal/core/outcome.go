@@ -81,8 +81,9 @@ type ExecutionStats struct {
 	Model       *ModelUse      `json:"model,omitempty"` // that wrote the program of a task
 }
 
-// TokenStats counts tokens of the encoding o200k_base. Avoided is the sum of AvoidedDefinitions and AvoidedData: the
-// tokens that a client without Retort would have had in its context.
+// TokenStats counts the tokens (encoding o200k_base) that an execution returned to the model, and those that it kept
+// out of the model's context. Avoided is the sum of AvoidedDefinitions and AvoidedData: what a client without Retort
+// would have had in its context.
 type TokenStats struct {
 	Returned           int `json:"returned"`
 	Avoided            int `json:"avoided"`

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// ClientPeer connects servers that an execution calls with the execution's client, so that they can send it requests.
-// A nil field means that the client does not support that feature. Params are MCP params exactly as the server sent
-// them.
+// ClientPeer lets a server send requests to the client for which it is called. A nil field means that the client does
+// not support the feature. Params are MCP params exactly as the server sent them.
 type ClientPeer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)

@@ -63,7 +63,7 @@ func (f *activeConfig) entryText(s Server) string {
 // if it is nil, the one in config.
 func (f *activeConfig) policyConfig() *config.Config { return cmp.Or(f.restricting, f.config) }
 
-// newestSettings returns the settings of the configuration with the newest policy rules, including the newest block
+// newestSettings returns the settings of the configuration that has the newest policy rules, with the newest block
 // permission_levels.
 func (f *activeConfig) newestSettings() config.Settings {
 	s := f.policyConfig().Settings

@@ -229,7 +229,7 @@ func (p *loginServers) statusAt(ctx context.Context, client *oauth.Client, none 
 	return none
 }
 
-// loginServers holds the servers of a configuration with their logins, without an engine.
+// loginServers holds the servers of a configuration and their logins, for commands that run no engine.
 type loginServers struct {
 	*Stores
 	active *activeConfig

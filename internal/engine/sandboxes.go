@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// requiredStrengths maps a value of the setting that requires a minimum sandbox to the strength of that sandbox.
+// requiredStrengths gives the strength of each sandbox that can be required as the weakest one.
 var requiredStrengths = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
 
 // fallbackModes maps values of the setting sandboxFallback to modes of the process backend. The mode says what the

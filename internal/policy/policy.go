@@ -262,8 +262,9 @@ func matchesPattern(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// brokenCondition returns the rule of the first condition that a call does not meet, or "" if it meets all. A
-// condition that cannot be evaluated counts as not met.
+// brokenCondition returns the first condition that a call does not meet, with the setting that holds it, such as
+// "servers.github.conditions: args.limit <= 10". It returns "" if the call meets all conditions. A condition that
+// cannot be evaluated counts as not met.
 func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {

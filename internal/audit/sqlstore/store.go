@@ -43,7 +43,8 @@ var ErrTaken = errors.New("another process is writing to it")
 // ErrNone means that there is no chain to continue.
 var ErrNone = errors.New("there is no chain left open there")
 
-// maxFiles bounds the number of files, and thus of engines at the same time, in one folder.
+// maxFiles bounds the number of files in one folder. Each engine writes to a file of its own, so it also bounds the
+// number of engines that run at the same time.
 const maxFiles = 64
 
 // Open opens a store. The address is "postgres://...", "postgresql://...", "sqlite:PATH" or a path. If the path ends

@@ -215,8 +215,8 @@ func (k *keeperProcess) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of the process parent. It is for a process, such as sudo, that this process is not
-// permitted to kill itself.
+// killBelow kills the descendants of the process parent. It is used for processes such as sudo, which have other
+// rights, so that they cannot be killed themselves.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)

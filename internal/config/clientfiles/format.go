@@ -239,7 +239,7 @@ func lineStart(src []byte, offset int) int {
 	return bytes.LastIndexByte(src[:offset], '\n') + 1
 }
 
-// lineEnd returns the offset after the line with the byte at offset.
+// lineEnd returns the offset of the first byte after the line that contains the byte at the given offset.
 func lineEnd(src []byte, offset int) int {
 	if i := bytes.IndexByte(src[offset:], '\n'); i >= 0 {
 		return offset + i + 1

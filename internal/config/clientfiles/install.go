@@ -250,9 +250,9 @@ func (in *installation) planChanges(moved []FoundServer) (installStep, []byte, e
 	return s, src, nil
 }
 
-// planRetortEntry plans how the client's file gets value as its entry for Retort. It returns the names of the members
-// to remove, which are those in the argument out and those of outdated entries for Retort. It also returns the entry
-// to insert, unless the file already has exactly this entry.
+// planRetortEntry plans the change of a client's file after which its entry for Retort is value. It returns the names
+// of the members to remove: those in out, and outdated entries for Retort. It also returns the entry to insert,
+// unless the file already has exactly this entry.
 func (in *installation) planRetortEntry(src []byte, at, out []string, value json.RawMessage) ([]string, []objectMember, error) {
 	members, err := in.client.format.readMembers(src, at)
 	if err != nil {

@@ -104,7 +104,8 @@ func (a toolAnswer) decodeInto(out any) error {
 	return nil
 }
 
-// workloadRunner runs a workload in every way.
+// workloadRunner performs a workload in each of the compared ways: by direct calls, with a tool search of the client,
+// and by programs.
 type workloadRunner struct {
 	Options
 	office *bundledConfig

@@ -35,8 +35,9 @@ func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offeredTo returns the client capabilities that a request to the server declares since protocol version 2026-07-28.
-// A feature is offered only if c and the client for which the request is made (the argument peer) both have it.
+// offeredTo returns the capabilities of a client, as each request to a server declares them since protocol version
+// 2026-07-28. They contain a feature only if the settings allow it (c) and the client that the request is made for
+// has it (peer).
 func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {

@@ -128,7 +128,7 @@ func argumentType(n *typeNode, schema *jsonValue) *typeNode {
 	return n
 }
 
-// schemaType returns the type of a schema.
+// schemaType returns the TypeScript type that corresponds to a JSON Schema.
 func (b *typeBuilder) schemaType(v *jsonValue, s schemaScope) *typeNode {
 	b.nodes++
 	switch {

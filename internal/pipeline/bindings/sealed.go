@@ -23,9 +23,9 @@ func sealedNames() string {
 	return b.String()
 }
 
-// sealProperty returns the type of a property, given its ordinary type n. If the property holds personal data,
-// programs get tokens in place of its strings. Then the strings in n, including those in lists, are replaced by a
-// type in namespace pii that says so.
+// sealProperty returns the TypeScript type of a property. n is the type without regard to personal data. If the
+// property holds personal data, programs get tokens instead of its strings. Each string type in n, also in lists, is
+// then replaced by a type of the namespace pii.
 func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n

@@ -109,7 +109,7 @@ func withObject(w knownWord, before, rest []string) knownWord {
 	return w
 }
 
-// finals lists verbs together with the objects that make these verbs destructive.
+// finals lists verbs that are destructive only together with certain nouns, such as "merge" with "contact".
 var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("disable suspend"), accounts},
 	{wordSet("merge"), merged},

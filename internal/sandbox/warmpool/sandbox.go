@@ -128,8 +128,8 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	return ended, err
 }
 
-// enterRunning registers a command, so that Backend.Close waits until done is called. It returns an error if the
-// program has ended.
+// enterRunning registers a command that the program in this sandbox starts. Backend.Close then waits until the
+// returned function done is called. It returns an error if the program has ended.
 func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

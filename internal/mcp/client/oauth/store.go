@@ -31,8 +31,8 @@ type LoginStore struct {
 	failed error
 }
 
-// Open returns a store in a folder, which is created by the first write. key returns 32 bytes; it is called once, by
-// the first read or write.
+// Open returns the store for logins at servers in the folder dir, which is created by the first write. key returns
+// the 32-byte key that encrypts the stored tokens. It is called once, by the first read or write.
 func Open(dir string, key func() ([]byte, error)) *LoginStore { return &LoginStore{dir: dir, key: key} }
 
 // storedToken holds the tokens of a login and the data that is needed to renew them.

@@ -131,7 +131,7 @@ func (h *TestHost) LargestRead() int {
 	return h.largest
 }
 
-// Call answers a call of a program.
+// Call answers a tool call that a program made.
 func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	h.mu.Lock()
 	h.calls++
