@@ -36,8 +36,8 @@ const writtenBy = "\n<!-- Written by: go test ./internal -run TestReferencePages
 
 func errorsPage(t *testing.T) string {
 	return "# Errors, statuses and exit codes\n" + writtenBy + `
-An Outcome has a status. If something failed, it also has an error with a kind, a message that names the cause, and a hint that
-names the next step. Programs can read the kind of a failed call as ` + "`error.kind`" + `. New versions only add kinds and statuses.
+An Outcome has a status. If something failed, it also has an error with a kind, a message that names the cause, and often a hint
+that names the next step. Programs can read the kind of a failed call as ` + "`error.kind`" + `. New versions only add kinds and statuses.
 
 ## Error kinds
 

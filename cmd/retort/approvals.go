@@ -87,7 +87,7 @@ func (a approvalCommands) showApprovalCommand() *cobra.Command {
 func (a approvalCommands) approveCommand() *cobra.Command {
 	var scope string
 	c := &cobra.Command{
-		Use: "approve ID", Short: "Show approval requests and answer them, in a terminal", Args: cobra.ExactArgs(1),
+		Use: "approve ID", Short: "Show an approval request and approve it, in a terminal", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, bad := core.ParseScope(scope)
 			if bad != nil {

@@ -23,8 +23,8 @@ func (a configCommands) show() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show", Short: "Print the settings that apply and the file that each comes from", Args: cobra.NoArgs,
 		Long: `Print which files were read, the settings that differ from their defaults, and the settings that control
-what programs may do. A comment after a setting gives the file and the line that set it. Secret values
-are printed as ***. network_policy is printed as the settings that it is translated to.`,
+what programs may do. A comment after a setting gives the file and the line that set it. Keys, secrets,
+headers, arguments of commands that may contain secrets, and paths of webhooks are printed as ***. network_policy is printed as the settings that it is translated to.`,
 		Example: `  retort config show             the settings of this folder
   retort config show --defaults  all settings, also those with their defaults`,
 		RunE: func(*cobra.Command, []string) error {
@@ -44,8 +44,8 @@ func (a configCommands) check() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check [FILE...]", Short: "Check configuration files and print all errors",
 		Long: `Check the configuration files and print all errors, each with its file, line and column. FILE is a
-retort.yaml or a client's file with servers; without FILE, the files of this folder are checked.
-Nothing is started. The exit code is 2 if a file has an error.`,
+retort.yaml or a client's file with servers; without FILE, the files that retort would read here are
+checked. Nothing is started. Names of servers are checked only if their file is checked, too. The exit code is 2 if a file has an error.`,
 		Example: `  retort config check              the files that retort would read here
   retort config check retort.yaml  one file`,
 		RunE: func(_ *cobra.Command, files []string) error {
@@ -61,7 +61,13 @@ Nothing is started. The exit code is 2 if a file has an error.`,
 			if len(m.Files) == 0 {
 				result = "there are no configuration files; retort install CLIENT takes over the servers of a client\n"
 			}
-			return a.printExplanation(m, result)
+			if len(m.Broken) > 0 {
+				result = ""
+			}
+			if err := a.printExplanation(m, result); err != nil || len(m.Broken) == 0 {
+				return err
+			}
+			return exitError(exitUsage)
 		},
 	}
 	offerJSON(c)
@@ -75,6 +81,9 @@ func (a configCommands) printExplanation(m admin.ConfigExplanation, text string)
 	}
 	if a.asJSON {
 		return a.printJSON(m)
+	}
+	for _, b := range m.Broken {
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, red, "error:"), legibleLine(b))
 	}
 	for _, f := range m.Files {
 		fmt.Fprintln(a.stdout, "# read:", f)

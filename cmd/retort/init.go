@@ -32,8 +32,8 @@ func (a initCommands) command() *cobra.Command {
 		Use: "init", Short: "Write a retort.yaml with the main settings, and a schema for editors", Args: cobra.NoArgs,
 		Long: `Write retort.yaml into this folder. Each of its settings is explained and commented out, so the defaults
 apply until you change it. retort.schema.json is written beside it: editors use it to complete and check
-the settings. With --demo, a .mcp.json with Retort's sample servers is written, too. Files that exist are
-never changed.`,
+the settings. With --demo, a .mcp.json with Retort's sample servers is written, too. If one
+of these files exists, nothing is written.`,
 		Example: "  retort init         settings for the servers of this folder or client\n  retort init --demo  sample servers to try Retort with",
 		RunE: func(*cobra.Command, []string) error {
 			files, err := initialFiles(sample)

@@ -11,6 +11,7 @@ type ConfigExplanation struct {
 	Settings string   `json:"settings"` // as a retort.yaml, with the place of each setting as a comment
 	Notes    []string `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	Broken   []string `json:"broken,omitempty"` // why servers cannot be started, because of errors in their entries
 }
 
 // ExplainConfig reads a configuration and describes it. With defaults, the description contains all settings, otherwise
@@ -21,7 +22,14 @@ func ExplainConfig(c engine.Config, defaults bool) (ConfigExplanation, error) {
 		return ConfigExplanation{}, err
 	}
 	loaded := s.LoadedConfig()
+	var broken []string
+	for _, server := range loaded.Servers {
+		if server.Err != nil {
+			broken = append(broken, server.Err.Message)
+		}
+	}
 	return ConfigExplanation{
+		Broken: broken,
 		Files: loaded.Files, Home: loaded.Home, Settings: loaded.RenderSettings(defaults),
 		Notes: loaded.Settings.PolicyNotes, Warnings: loaded.Warnings,
 	}, nil

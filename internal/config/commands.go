@@ -17,7 +17,7 @@ type Command struct {
 func (c *Command) reader() settingReader {
 	whole := readObject(
 		fieldReader{"command", "Name or absolute path of the program.", readChecked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })},
-		fieldReader{"args", "Patterns, one of which each argument must match: text with *, or a regular expression /^…$/.", readList(&c.Args, readArgumentPattern)},
+		fieldReader{"args", "Patterns, one of which each argument must match: text with *, or a regular expression /^…$/. Without patterns, no argument is allowed. A pattern with * does not match an argument that begins with -, unless it begins with - itself.", readList(&c.Args, readArgumentPattern)},
 	)
 	whole.schema = whole.schema.withRequired("command")
 	return whole.checkedBy(func(r *nodeReader, v *valueNode) {

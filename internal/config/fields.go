@@ -27,7 +27,7 @@ func (s *Settings) reader() settingReader {
 // executionFields returns the settings for how programs are checked and run.
 func (s *Settings) executionFields() []fieldReader {
 	return []fieldReader{
-		{"enabled", "Programs may run. With false, only single calls are possible.", readSwitch(&s.Enabled)},
+		{"enabled", "Retort may be used. With false, nothing runs: no programs and no single calls.", readSwitch(&s.Enabled)},
 		{"sandboxMode", "Sandbox that programs run in. auto chooses by the risk of each program.", readOneOf(&s.SandboxMode, sandboxModes()...)},
 		{"sandboxFallback", "Programs that may run in a reduced sandbox, if the operating system does not allow the whole one.", readOneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
 		{"docker", "How containers are run.", s.Docker.reader()},
@@ -151,9 +151,9 @@ func (w *Workspace) reader() settingReader {
 
 func (c *Cache) reader() settingReader {
 	return readObject(
-		fieldReader{"ttl", "Time for which results of tools that only read are reused. 0s turns the cache off.", readDuration(&c.TTL, 0, 30*24*time.Hour)},
+		fieldReader{"ttl", "Time for which results of tools are reused that state that they only read and are idempotent. 0s turns the cache off.", readDuration(&c.TTL, 0, 30*24*time.Hour)},
 		fieldReader{"size", "Maximum size of all cached results.", readSize(&c.Size, mib, tib)},
-		fieldReader{"tools", "Patterns of SERVER.TOOL whose results may be cached although they do not state that they are idempotent.", readList(&c.Tools, readPattern)},
+		fieldReader{"tools", "Patterns of SERVER.TOOL whose results may be cached although they do not state that they only read and are idempotent.", readList(&c.Tools, readPattern)},
 	)
 }
 
@@ -165,15 +165,18 @@ func (a *Audit) reader() settingReader {
 		fieldReader{"keep", "Time after which entries are moved to archives.", readDuration(&a.Keep, time.Hour, most)},
 		fieldReader{"size", "Size of the entries above which the oldest are moved to archives.", readSize(&a.Size, mib, 1024*tib)},
 		fieldReader{"archives", "Time after which archives are deleted.", readDuration(&a.Archives, time.Hour, most)},
-		fieldReader{"checkpoint", "Command that receives each checkpoint as a line on its standard input.", readList(&a.Checkpoint, readText)},
+		fieldReader{"checkpoint", "Command that receives each checkpoint as a line on its standard input.", readList(&a.Checkpoint, readArgument)},
 	)
 }
 
+// readArgument reads a part of a command line, which may contain a secret, so it is not shown.
+func readArgument(s *string) settingReader { return secret(readText(s)) }
+
 func (a *Approval) reader() settingReader {
 	return readObject(
-		fieldReader{"autoApproveLow", "Run calls of low risk without asking.", readSwitch(&a.AutoApproveLow)},
-		fieldReader{"autoApproveMedium", "Run calls of medium risk without asking.", readSwitch(&a.AutoApproveMedium)},
-		fieldReader{"autoApproveHigh", "Run calls of high risk without asking.", readSwitch(&a.AutoApproveHigh)},
+		fieldReader{"autoApproveLow", "Run programs of low risk without asking. With false, programs and calls of higher risk wait for approval too.", readSwitch(&a.AutoApproveLow)},
+		fieldReader{"autoApproveMedium", "Run programs of medium risk, and calls that write, without asking, if low risk is approved too.", readSwitch(&a.AutoApproveMedium)},
+		fieldReader{"autoApproveHigh", "Run programs of high risk without asking, and with execute_full calls that cannot be undone, if low and medium risk are approved too. Critical risk always needs a person.", readSwitch(&a.AutoApproveHigh)},
 		fieldReader{"timeout", "Time after which an approval request that nobody has answered is refused.", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
 		fieldReader{"wait", "How long a program waits for an approval if the client cannot ask the user. Then it is returned as pending, and can still be approved.", readDuration(&a.Wait, 0, 24*time.Hour)},
 		fieldReader{"questions", "Questions that one program may ask. The servers that it calls may ask as many.", readInt(&a.Questions, 1, 10_000)},
@@ -184,7 +187,7 @@ func (a *Approval) reader() settingReader {
 
 func (w *Webhook) reader() settingReader {
 	return requireKeys(readObject(
-		fieldReader{"url", "Address that requests are sent to.", readChecked(&w.URL, "an address such as https://example.com/approvals", isHTTP)},
+		fieldReader{"url", "Address that requests are sent to.", hidePath(readChecked(&w.URL, "an address such as https://example.com/approvals", isHTTP))},
 		fieldReader{"secret", "Secret that both sides sign with.", secret(readText(&w.Secret))},
 	), "url", "secret")
 }
@@ -230,7 +233,7 @@ func readToolChanges(c *ToolChanges) settingReader {
 
 func (t *ToolRules) fieldReaders() []fieldReader {
 	return []fieldReader{
-		{"allow", "Patterns of the tools that may be called. The default is all.", readList(&t.Allow, readPattern)},
+		{"allow", "Patterns of the tools that may be called. It replaces the list in the client's file. The default is that list, or all tools.", readList(&t.Allow, readPattern)},
 		{"deny", "Patterns of tools that may not be called. It is stronger than allow.", readList(&t.Deny, readPattern)},
 		{"conditions", "For each pattern of tools: an expression that must be true of a call.", readMap(&t.Conditions, checkPatternKey, readCondition)},
 	}

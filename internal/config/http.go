@@ -65,7 +65,7 @@ func (h *HTTP) reader() settingReader {
 		fieldReader{"allSessions", "Maximum number of sessions.", readInt(&h.AllSessions, 1, 1_000_000)},
 		fieldReader{"executions", "Maximum number of unfinished executions of one principal.", readInt(&h.Executions, 1, 100_000)},
 		fieldReader{"programs", "Maximum number of programs that run at once. The default suits the machine.", readInt(&h.Programs, 1, 100_000)},
-		fieldReader{"rate", "Maximum rate of one principal's requests.", readRate(&h.Rate, 10_000_000)},
+		fieldReader{"rate", "Maximum rate of one principal's requests. It counts as whole requests per minute, at least one.", readRate(&h.Rate, 10_000_000)},
 		fieldReader{"idle", "Time without a request after which a session ends.", readDuration(&h.Idle, time.Second, 30*24*time.Hour)},
 		fieldReader{"readTimeout", "Time in which a request must have arrived.", readDuration(&h.ReadTimeout, 100*time.Millisecond, time.Hour)},
 		fieldReader{"drain", "Time for running requests to finish when Retort stops.", readDuration(&h.Drain, 0, time.Hour)},

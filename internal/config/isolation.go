@@ -27,9 +27,9 @@ type ServerInstances struct {
 func (i *ServerInstances) fieldReaders() []fieldReader {
 	return []fieldReader{
 		{"isolation", "Who shares an instance of the server: all callers, the sessions of one principal, or the calls of one session.", readOneOf(&i.Isolation, IsolationShared, IsolationPrincipal, IsolationSession)},
-		{"stateful", "The server remembers what it was told, so sessions get separate instances.", readBool(&i.Stateful)},
+		{"stateful", "The server remembers what it was told, so users get separate instances, which do not end when they are idle.", readBool(&i.Stateful)},
 		{"idle", "Time without a call after which an instance ends, or never.", readOrNever(&i.Idle, readDuration(&i.Idle, time.Second, 30*24*time.Hour))},
-		{"instances", "Maximum number of instances that run at once.", readInt(&i.Instances, 1, 10_000)},
+		{"instances", "Maximum number of instances that run at once, in addition to the main one. The default is 16.", readInt(&i.Instances, 1, 10_000)},
 	}
 }
 

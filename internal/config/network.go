@@ -62,7 +62,7 @@ func (n *Network) reader() settingReader {
 		fieldReader{"blacklist", "Domains, addresses and ranges that programs may not reach. It is stronger than whitelist.", readList(&n.Blacklist, readNetworkTarget)},
 		fieldReader{"rateLimitPerDomain", "Maximum rate of requests to one domain.", readRate(&n.RateLimitPerDomain, 1_000_000)},
 		fieldReader{"bytesPerRun", "Bytes that one execution may send and receive.", readSize(&n.BytesPerRun, kib, tib)},
-		fieldReader{"certificates", "File with certificate authorities (PEM), instead of those of the machine.", readPath(&n.Certificates)},
+		fieldReader{"certificates", "File with certificate authorities (PEM), in addition to those of the machine. Python's own connections accept only these.", readPath(&n.Certificates)},
 		fieldReader{"secrets", "Headers with secret values, which Retort adds to requests. Programs never see the values.", readList(&n.Secrets, (*NetworkSecret).reader)},
 	)
 }

@@ -36,8 +36,8 @@ const (
 func (p *PassThrough) fieldReaders() []fieldReader {
 	return []fieldReader{
 		{"expose", "Whether clients see the tools, prompts and resources of the server only through search, or also directly.", readOneOf(&p.Expose, ExposeSearch, ExposeDirect)},
-		{"elicitation", "Whether the server may ask the person at the client.", readOneOf(&p.Elicitation, Allow, Deny)},
-		{"sampling", "Whether the server may use the client's model.", readOneOf(&p.Sampling, Allow, Deny)},
+		{"elicitation", "Whether the server may ask the person at the client. The default is allow.", readOneOf(&p.Elicitation, Allow, Deny)},
+		{"sampling", "Whether the server may use the client's model. The default is deny.", readOneOf(&p.Sampling, Allow, Deny)},
 		{"roots", "Folders or URIs that the server receives when it asks for roots.", readList(&p.Roots, readRoot)},
 	}
 }

@@ -55,7 +55,7 @@ func (p *policyBlocks) networkReader() settingReader {
 		fieldReader{"whitelist", "Hosts that programs may reach.", readList(&p.network.Whitelist, (*NetworkRule).reader)},
 		fieldReader{"blacklist", "Domains, addresses and ranges that programs may not reach.", readList(&p.network.Blacklist, readNetworkTarget)},
 		fieldReader{"monitoring", "What is recorded and reported about connections.", readObject(
-			fieldReader{"log_all_connections", "Record all connections in the audit log. They always are.", p.readLogging()},
+			fieldReader{"log_all_connections", "Record all connections in the audit log. With auditLogging they always are, and false is an error.", p.readLogging()},
 			fieldReader{"alert_on_blacklist", "Report attempts to reach something on the blacklist.", readSwitch(&p.monitoring.blacklist)},
 			fieldReader{"alert_on_unusual_volume", "Report unusual amounts of data.", readSwitch(&p.monitoring.volume)},
 			fieldReader{"rate_limit_per_domain", "Maximum rate of requests to one domain.", readRate(&p.monitoring.rate, 1_000_000)},
@@ -99,14 +99,14 @@ func (l *levelReader) reader() settingReader {
 	return readMergedObjects(
 		fieldReader{"filesystem", "Files and folders of the workspace.", readMergedObjects(
 			fieldReader{"read", "Paths that programs may read.", l.readPaths(&l.rules.Read)},
-			fieldReader{"write", "Paths that programs may write.", l.readWritePaths()},
+			fieldReader{"write", "Paths that programs may write. With read_only, only /workspace/scratch and below it.", l.readWritePaths()},
 		)},
 		fieldReader{"network", "Hosts that programs may reach.", l.networkReader()},
 		fieldReader{"commands", "Commands that programs may start.", readMergedObjects(
-			fieldReader{"allow", "Names of commands, or *.", l.readCommands()},
+			fieldReader{"allow", "Names of commands, or * for those that the setting commands names. Without that setting, each name is allowed with any arguments.", l.readCommands()},
 			fieldReader{"deny", "Names of commands that are refused, or *.", l.readDeniedCommands()},
 		)},
-		fieldReader{"approval_required", "A person must approve each program.", readBool(&l.rules.ApprovalRequired)},
+		fieldReader{"approval_required", "A person must approve each program and each single call.", readBool(&l.rules.ApprovalRequired)},
 	)
 }
 
@@ -225,7 +225,7 @@ func isWithin(name, folder string) bool {
 func (l *levelReader) networkReader() settingReader {
 	var deny []string
 	hosts := readMergedObjects(
-		fieldReader{"allow", "Domains, or * for every host that network allows.", readList(&l.rules.Hosts, l.readHost)},
+		fieldReader{"allow", "Domains, or *. If network and network_policy are not set, these hosts are allowed, and * means every host over http and https. Otherwise, only hosts that they also allow.", readList(&l.rules.Hosts, l.readHost)},
 		fieldReader{"deny", "Domains, addresses and ranges that are refused, or *.", readList(&deny, func(s *string) settingReader {
 			return readChecked(s, "a domain, an address, a range such as 10.0.0.0/8, or *", func(v string) bool { return v == "*" || isTarget(v) })
 		})},

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -216,6 +217,26 @@ func showText(s string) any {
 // hidden returns a reader like s whose value is not shown.
 func hidden(s settingReader) settingReader {
 	s.show = nil
+	return s
+}
+
+// hidePath returns a reader like s for an address whose path and query are not shown, because they can be secret.
+func hidePath(s settingReader) settingReader {
+	show := s.show
+	s.show = func() any {
+		text, ok := show().(string)
+		if !ok {
+			return nil
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return "***"
+		}
+		if strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "" {
+			return text
+		}
+		return u.Scheme + "://" + u.Host + "/***"
+	}
 	return s
 }
 

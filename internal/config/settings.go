@@ -329,7 +329,7 @@ func usualActions() map[string]AnomalyAction {
 
 func (a *Anomalies) reader() settingReader {
 	fields := []fieldReader{
-		{"default", "Reaction to the kinds that are not listed: off, note, alert, approve or stop. Each one includes those before it.", readAnomalyAction(&a.Default)},
+		{"default", "Reaction to the kinds that are not stated. If it is set, it also replaces the defaults of the kinds below. Each action includes those before it.", readAnomalyAction(&a.Default)},
 		{"webhook", "Address that alerts are sent to.", a.Webhook.reader()},
 	}
 	for _, kind := range AnomalyKinds() {

@@ -26,7 +26,7 @@ type Price struct {
 
 func (t *Telemetry) reader() settingReader {
 	collector := func(s *string) settingReader {
-		return readChecked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) })
+		return hidePath(readChecked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) }))
 	}
 	return readObject(
 		fieldReader{"traces", "Collector that receives traces, as OTLP over HTTP.", collector(&t.Traces)},

@@ -25,9 +25,9 @@ const (
 	EventPin      EventKind = "pin"       // the definition of a tool changed, or was trusted
 	EventSkill    EventKind = "skill"     // a skill was saved or removed
 	EventErasure  EventKind = "erasure"   // data was erased for good
-	EventLogin    EventKind = "login"     // a login at an upstream server
+	EventLogin    EventKind = "login"     // a login at an upstream server, or a logout
 	EventSearch   EventKind = "search"    // a search for tools, or a request for definitions
-	EventFile     EventKind = "file"      // a model read or wrote a file of a workspace by itself
+	EventFile     EventKind = "file"      // a model read or wrote a file of a workspace by itself, or files were exported or copied with the original values
 	EventAnomaly  EventKind = "anomaly"   // something unusual
 	EventClock    EventKind = "clock"     // a person confirmed the clock although it is behind the audit log
 	EventAsked    EventKind = "asked"     // a server's question to the client during a call, and the answer

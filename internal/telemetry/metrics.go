@@ -42,7 +42,7 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	m := &stepMetrics{known: o.Known, tools: map[toolKey]metric.MeasurementOption{}}
 	b := instrumentBuilder{meter: p.Meter(serviceName, metric.WithInstrumentationVersion(o.Version))}
 	m.executions = b.newCounter("retort.executions", "Executions that have ended.", "{execution}")
-	m.calls = b.newCounter("retort.calls", "Calls to servers that were answered.", "{call}")
+	m.calls = b.newCounter("retort.calls", "Calls that were sent to servers and have ended, also those that failed.", "{call}")
 	m.refusals = b.newCounter("retort.refusals", "Calls that a rule or a limit refused; they were not sent.", "{call}")
 	m.tokens = b.newCounter("retort.tokens", "Tokens that were sent to models, and tokens that were kept out of their context.", "{token}")
 	m.approvals = b.newCounter("retort.approvals", "Approval requests that were answered or expired.", "{question}")
