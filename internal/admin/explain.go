@@ -30,7 +30,7 @@ func ExplainConfig(c engine.Config, defaults bool) (ConfigExplanation, error) {
 	}
 	return ConfigExplanation{
 		Broken: broken,
-		Files: loaded.Files, Home: loaded.Home, Settings: loaded.RenderSettings(defaults),
+		Files:  loaded.Files, Home: loaded.Home, Settings: loaded.RenderSettings(defaults),
 		Notes: loaded.Settings.PolicyNotes, Warnings: loaded.Warnings,
 	}, nil
 }
