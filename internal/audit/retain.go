@@ -130,8 +130,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 }
 
 // nextArchive returns the archive that already contains the first row of the store. The second result is false if
-// there is none. Such an archive exists if an earlier run wrote it and was killed before it could delete the rows
-// from the store.
+// no archive contains it, which is the usual case. An archive contains it if an earlier run wrote the archive and was
+// killed before it could delete the rows from the store.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)

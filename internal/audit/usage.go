@@ -119,8 +119,7 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	return a.totalUsage(), nil
 }
 
-// rowPlace holds the time and the sequence number of a row, by which rows are told apart. BriefFinder.Brief returns
-// both of them.
+// rowPlace identifies a row by its time and its sequence number. BriefFinder.Brief returns both.
 type rowPlace struct{ at, seq int64 }
 
 // usageSum adds up a Usage.

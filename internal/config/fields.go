@@ -81,7 +81,7 @@ func (s *Settings) serviceFields() []fieldReader {
 			fieldReader{"registry", "Registry of MCP servers that retort recommend --update reads.", readTrustworthy(&s.Recommend.Registry, "https://servers.example.org")},
 		)},
 		{"http", "Listener for MCP clients.", s.HTTP.reader()},
-		{"memory", "Memory that Retort itself may use. auto is half of the control group's limit, or a quarter of the machine.", readOrAuto(&s.Memory, readSize(&s.Memory, 128*mib, 64*tib))},
+		{"memory", "Memory that Retort itself may use. auto is half of the control group's limit, or a quarter of the machine.", readOrWord(&s.Memory, "auto", 0, readSize(&s.Memory, 128*mib, 64*tib))},
 		{"maxConcurrentTasks", "Maximum number of jobs that run at once.", readInt(&s.MaxTasks, 1, 1024)},
 		{"tasks", "Limits of the job queue.", readObject(
 			fieldReader{"waiting", "Maximum number of unfinished jobs of one user.", readInt(&s.Tasks.Waiting, 1, 100_000)},

@@ -28,27 +28,7 @@ func (i *ServerInstances) fieldReaders() []fieldReader {
 	return []fieldReader{
 		{"isolation", "Who shares an instance of the server: all callers, the sessions of one principal, or the calls of one session.", readOneOf(&i.Isolation, IsolationShared, IsolationPrincipal, IsolationSession)},
 		{"stateful", "The server remembers what it was told, so users get separate instances, which do not end when they are idle.", readBool(&i.Stateful)},
-		{"idle", "Time without a call after which an instance ends, or never.", readOrNever(&i.Idle, readDuration(&i.Idle, time.Second, 30*24*time.Hour))},
+		{"idle", "Time without a call after which an instance ends, or never.", readOrWord(&i.Idle, "never", Never, readDuration(&i.Idle, time.Second, 30*24*time.Hour))},
 		{"instances", "Maximum number of instances that run at once, in addition to the main one. The default is 16.", readInt(&i.Instances, 1, 10_000)},
-	}
-}
-
-// readOrNever reads a time or the word never.
-func readOrNever(v *time.Duration, timed settingReader) settingReader {
-	return settingReader{
-		read: func(r *nodeReader, n *valueNode) {
-			if n.kind == textKind && n.text == "never" {
-				*v = Never
-				return
-			}
-			timed.read(r, n)
-		},
-		schema: anyOf(wordSchema("never"), timed.schema),
-		show: func() any {
-			if *v == Never {
-				return literalText("never")
-			}
-			return timed.show()
-		},
 	}
 }

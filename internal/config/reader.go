@@ -360,22 +360,22 @@ func readSize(v *int64, lo, hi int64) settingReader {
 	return readQuantity(v, quantity[int64]{lo, hi, "a size such as 512MB", sizePattern, 1, parseSize, showSize})
 }
 
-// readOrAuto reads a size or the word auto, which means 0.
-func readOrAuto(v *int64, size settingReader) settingReader {
+// readOrWord reads a value with the reader other, or a word that stands for the value meaning.
+func readOrWord[T comparable](v *T, word string, meaning T, other settingReader) settingReader {
 	return settingReader{
 		read: func(r *nodeReader, n *valueNode) {
-			if n.kind == textKind && n.text == "auto" {
-				*v = 0
+			if n.kind == textKind && n.text == word {
+				*v = meaning
 				return
 			}
-			size.read(r, n)
+			other.read(r, n)
 		},
-		schema: anyOf(wordSchema("auto"), size.schema),
+		schema: anyOf(wordSchema(word), other.schema),
 		show: func() any {
-			if *v == 0 {
-				return literalText("auto")
+			if *v == meaning {
+				return literalText(word)
 			}
-			return size.show()
+			return other.show()
 		},
 	}
 }

@@ -422,8 +422,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTold checks that what users and the audit log are told about refused requests, which is the errors and the
-// noted attempts, contains neither paths nor credentials.
+// TestTold checks that the errors which users see for refused requests, and the attempts that the audit log records,
+// contain neither paths nor credentials.
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {

@@ -138,7 +138,7 @@ func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Err
 }
 
 // findExisting returns the existing skill that would be replaced or hidden if a program wrote a skill of this name.
-// It returns nil if there is none. If the skill cannot be read, it returns an error, so that nothing is replaced.
+// It returns nil if no such skill exists. If the skill cannot be read, it returns an error, so that nothing is replaced.
 func (s *skillFiles) findExisting(name string) (*skills.Skill, *core.Error) {
 	if refused := core.ValidSkillName(name); refused != nil {
 		return nil, refused

@@ -30,8 +30,8 @@ func (sc *textScan) endsInName() bool {
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// lastSolidEnd returns the end of the last finding that is neither a name nor a company, or 0 if there is none. Such
-// a finding is solid: it is not withdrawn in favour of an e-mail address.
+// lastSolidEnd returns the end of the last finding that is neither a name nor a company. It returns 0 if all findings are
+// names or companies. The other findings are solid: they are not withdrawn in favour of an e-mail address.
 func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {

@@ -285,7 +285,8 @@ func readOctal(text []byte, i int) (c byte, end int) {
 }
 
 // readOctets decodes a UTF-8 character whose bytes are escaped one by one. The argument first is its first byte. The
-// function next decodes the escaped byte at an offset and returns the offset after it, or 0 if there is none.
+// function next decodes the escaped byte at an offset. It also returns the offset after that byte, or 0 if the offset
+// holds no escaped byte.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)

@@ -215,7 +215,7 @@ func (p *pythonProgram) toolOf(u nameChain) *core.Tool {
 }
 
 // starTool returns the tool that a name refers to through a star import, such as from servers.github import *. It
-// returns nil if there is none.
+// returns nil if the name refers to no such tool.
 func (p *pythonProgram) starTool(name string) *core.Tool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
