@@ -78,7 +78,7 @@ var layers = []struct {
 	{"internal/base/jsonschema", nil, "pure: schema and value in, violations out"},
 	{"internal/pipeline/relay", []string{"internal/base/canonjson", "internal/base/deadline", "internal/base/jsonscan", "internal/sandbox", "internal/policy", "internal/base/jsonschema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/base/jsonscan", "internal/sandbox", "internal/tokens"}, "turns what a sandbox reports into what the model sees"},
-	{"internal/catalog", []string{"internal/catalog/sanitize", "internal/catalog/infer", "internal/pipeline/bindings", "internal/base/jsonscan", "internal/base/seal"}, "keeps definitions; where they come from is an interface"},
+	{"internal/catalog", []string{"internal/catalog/sanitize", "internal/catalog/infer", "internal/pipeline/bindings", "internal/base/jsonscan", "internal/base/seal", "internal/home"}, "keeps definitions; where they come from is an interface"},
 	{"internal/catalog/sanitize", nil, "pure: text in, findings out"},
 	{"internal/catalog/infer", []string{"internal/base/jsonscan"}, "pure: documents in, their types out"},
 	{"internal/base/seal", nil, "files and a key; it does not know what they are for"},

@@ -7,18 +7,21 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestReferencePages checks that the pages of docs/reference with error kinds, audit events and metrics agree with the
-// code. With -update it writes the pages.
+// TestReferencePages checks that these pages of docs/reference agree with the code. With -update it writes the pages.
 func TestReferencePages(t *testing.T) {
 	for name, want := range map[string]string{
 		"errors.md":       errorsPage(t),
+		"outcome.md":      outcomePage(t),
 		"audit-events.md": eventsPage(t),
 		"metrics.md":      metricsPage(t),
+		"files.md":        placesPage(t),
+		"environment.md":  environmentPage(t),
 	} {
 		file := filepath.Join(root, "docs/reference", name)
 		if *update {
@@ -50,6 +53,119 @@ that names the next step. Programs can read the kind of a failed call as ` + "`e
 ` + exitCodesTable(t) + `
 [Use it in scripts](../guides/scripting.md) says how scripts use them.
 `
+}
+
+// outcomePage returns the page about the Outcome. The text of a field is the comment of the field in package core.
+func outcomePage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Outcome\n" + writtenBy + `
+An execution returns an Outcome: ` + "`execute_code`, `call_tool`" + ` and the other MCP tools that run something, and commands such as
+` + "`retort run --json`" + `. Fields without a value are left out, except those in **bold**. New versions only add fields.
+
+`)
+	for _, part := range []struct{ heading, file, name, text string }{
+		{"", "outcome.go", "Outcome", "For an agent task without a model, the Outcome also has the fields of [Task context](#task-context).\n\n"},
+		{"Error", "error.go", "Error", ""},
+		{"Approval", "approval.go", "Approval", "`retort approvals --json` lists approvals with all fields. In an Outcome, which the model reads, the program, its\nskills and everything that only a person may see are left out.\n\n"},
+		{"Question", "approval.go", "Question", "An approval also has these fields:\n\n"},
+		{"Intended call", "approval.go", "IntendedCall", ""},
+		{"Sent call", "outcome.go", "SentCall", ""},
+		{"Artifact", "outcome.go", "WorkspaceArtifact", ""},
+		{"Stats", "outcome.go", "ExecutionStats", ""},
+		{"Tokens", "outcome.go", "TokenStats", "Tokens are counted in the encoding o200k_base.\n\n"},
+		{"Model", "task.go", "ModelUse", ""},
+		{"Task context", "task.go", "TaskContext", ""},
+	} {
+		if part.heading != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n", part.heading)
+		}
+		b.WriteString(part.text + fieldsTable(t, "internal/core/"+part.file, part.name))
+	}
+	return b.String()
+}
+
+// fieldsTable returns a table of the fields that a struct has in JSON. Their comments are the descriptions.
+func fieldsTable(t *testing.T, file, typeName string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| field | type | |\n|---|---|---|\n")
+	for _, f := range structFields(t, file, typeName) {
+		if f.Tag == nil {
+			continue
+		}
+		tag, _ := strconv.Unquote(f.Tag.Value)
+		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		text := strings.Join(strings.Fields(f.Doc.Text()+f.Comment.Text()), " ")
+		if !strings.HasSuffix(text, ".") {
+			t.Errorf("%s: the comment of %s.%s is not a sentence: %q", file, typeName, f.Names[0].Name, text)
+		}
+		shown := "`" + name + "`"
+		if options == "" {
+			shown = "**" + shown + "**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", shown, jsonType(f.Type), text)
+	}
+	return b.String()
+}
+
+func structFields(t *testing.T, file, typeName string) (fields []*ast.Field) {
+	t.Helper()
+	ast.Inspect(parseGo(t, file), func(n ast.Node) bool {
+		if s, ok := n.(*ast.TypeSpec); ok && s.Name.Name == typeName {
+			fields = s.Type.(*ast.StructType).Fields.List
+		}
+		return true
+	})
+	if fields == nil {
+		t.Errorf("%s has no struct %s", file, typeName)
+	}
+	return fields
+}
+
+// outcomeSections are the headings of outcome.md by the type that they describe.
+var outcomeSections = map[string]string{
+	"Error": "error", "Approval": "approval", "IntendedCall": "intended-call", "SentCall": "sent-call",
+	"WorkspaceArtifact": "artifact", "ExecutionStats": "stats", "TokenStats": "tokens", "ModelUse": "model",
+}
+
+// jsonType describes how a Go type is written in JSON.
+func jsonType(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return jsonType(x.X)
+	case *ast.ArrayType:
+		return "list: " + jsonType(x.Elt)
+	case *ast.MapType:
+		return "object: " + jsonType(x.Value)
+	case *ast.SelectorExpr:
+		if x.Sel.Name == "Time" {
+			return "time"
+		}
+		return "any" // json.RawMessage
+	case *ast.Ident:
+		return jsonTypeName(x.Name)
+	}
+	return "?"
+}
+
+func jsonTypeName(name string) string {
+	switch name {
+	case "string", "Language", "Kind", "RepeatKind":
+		return "string"
+	case "OutcomeStatus":
+		return "[status](errors.md#statuses)"
+	case "int", "int64", "float64":
+		return "number"
+	case "bool":
+		return "boolean"
+	}
+	if anchor := outcomeSections[name]; anchor != "" {
+		return "[" + strings.ReplaceAll(anchor, "-", " ") + "](#" + anchor + ")"
+	}
+	return "object"
 }
 
 func eventsPage(t *testing.T) string {

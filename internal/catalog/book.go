@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"retort/internal/base/seal"
+	"retort/internal/home"
 )
 
 const (
@@ -58,7 +59,7 @@ func (b *trustStore) filePath(server string) string {
 // is restored.
 func (b *trustStore) witnessPath(server string) string {
 	sum := sha256.Sum256([]byte(b.filePath(server)))
-	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
+	return filepath.Join(home.User(filepath.Dir(b.key)).PinCounts(), hex.EncodeToString(sum[:16]))
 }
 
 // readWriteCount returns how often the file with a server's trusted definitions was written, according to the file at

@@ -16,18 +16,18 @@ import (
 
 // Question asks a person to approve a program before it runs, or a call before it is sent.
 type Question struct {
-	Execution string   `json:"execution_id"`
-	Session   string   `json:"session,omitempty"`
-	Principal string   `json:"principal,omitempty"`
-	Client    string   `json:"client,omitempty"` // name and version of the MCP client
-	Language  Language `json:"language,omitempty"`
-	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
-	Skills    []Skill  `json:"skills,omitempty"` // that the program imports, and those that they import
-	// Server and Tool name the tool whose call needs approval. They are empty if the question is about a program.
-	Server    string          `json:"server,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
-	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
+	Execution string   `json:"execution_id"`        // The execution that waits.
+	Session   string   `json:"session,omitempty"`   // Its session.
+	Principal string   `json:"principal,omitempty"` // The user whose execution it is.
+	Client    string   `json:"client,omitempty"`    // The name and version of the MCP client.
+	Language  Language `json:"language,omitempty"`  // The language of the program.
+	Code      string   `json:"code,omitempty"`      // The program as it was written. Empty for a call without a program.
+	Skills    []Skill  `json:"skills,omitempty"`    // The skills that the program imports, directly or through others.
+	Server    string   `json:"server,omitempty"`    // The server of the call that needs approval. Empty for a program.
+	Tool      string   `json:"tool,omitempty"`      // The tool of the call that needs approval. Empty for a program.
+	// The arguments of the call.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Shown     json.RawMessage `json:"-"` // the arguments as a model may see them; nil: Arguments
 	// Spans means that one approval, whatever its scope, also covers the other calls of the same execution that send
 	// the same kinds of personal data to the same tool.
 	Spans bool `json:"-"`
@@ -35,22 +35,22 @@ type Question struct {
 	// because only the person sees the form.
 	ShowInForms bool           `json:"-"`
 	Outlines    []string       `json:"-"`                  // the personal values behind tokens in what is shown, one line each
-	Effect      string         `json:"effect,omitempty"`   // of the call: "write", "destructive"
-	Effects     []IntendedCall `json:"effects,omitempty"`  // of a dry run: the calls that an approval allows, each once
-	Crosses     string         `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
-	Rule        string         `json:"rule,omitempty"`     // why a person is asked: a setting
-	Repeats     RepeatKind     `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
-	Before      []string       `json:"before,omitempty"`   // that, in words
-	Unusual     string         `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
+	Effect      string         `json:"effect,omitempty"`   // The effect of the call: `write` or `destructive`.
+	Effects     []IntendedCall `json:"effects,omitempty"`  // The calls of a dry run that an approval allows, each once.
+	Crosses     string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
+	Rule        string         `json:"rule,omitempty"`     // The setting because of which a person is asked.
+	Repeats     RepeatKind     `json:"repeats,omitempty"`  // How the call repeats a call of an earlier program of the same agent task.
+	Before      []string       `json:"before,omitempty"`   // The earlier calls that it repeats, in words.
+	Unusual     string         `json:"unusual,omitempty"`  // Kinds of anomalies that are a part of the reason, with commas.
 	Merely      bool           `json:"-"`                  // the anomaly is the only reason
-	Risk        int            `json:"risk,omitempty"`     // of the program, 0 to 100
-	Level       string         `json:"level,omitempty"`    // the same in a word: "low" to "critical"
-	Impact      *Impact        `json:"impact,omitempty"`   // of the program or of the call; nil of a login
-	Discreet    *Impact        `json:"-"`                  // the impact as a model may see it; as it is if nil
-	Critical    string         `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
-	Reasons     []string       `json:"reasons,omitempty"`  // in words, what weighs most first
-	Change      string         `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
-	Login       string         `json:"login,omitempty"`    // address that a person opens to log in at Server; approval means that it was opened
+	Risk        int            `json:"risk,omitempty"`     // The risk of the program, from 0 to 100.
+	Level       string         `json:"level,omitempty"`    // The risk as a word, from `low` to `critical`.
+	Impact      *Impact        `json:"impact,omitempty"`   // What the program or the call can change. Absent for a login.
+	Discreet    *Impact        `json:"-"`                  // the impact as a model may see it; nil: Impact
+	Critical    string         `json:"critical,omitempty"` // Why no earlier approval covers the call, in words.
+	Reasons     []string       `json:"reasons,omitempty"`  // Reasons for the risk in words, the heaviest first.
+	Change      string         `json:"change,omitempty"`   // How the tool's definition differs from the trusted one, in lines.
+	Login       string         `json:"login,omitempty"`    // The address that a person opens to log in at the server. To approve means that it was opened.
 	Pin         string         `json:"-"`                  // of the tool's definition
 	Policy      string         `json:"-"`                  // version of the policy
 }
@@ -158,23 +158,23 @@ func (q Question) ActionLine() string {
 
 // IntendedCall describes a call that a program would make and that may have effects.
 type IntendedCall struct {
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"` // in one spelling: names sorted, no blanks
-	Effect    string          `json:"effect"`    // "write", "destructive"
-	Reason    string          `json:"reason,omitempty"`
-	Shown     json.RawMessage `json:"-"` // the arguments as a model may see them; as they are if nil
-	Pin       string          `json:"-"` // of the tool's definition
+	Server    string          `json:"server"`           // The server.
+	Tool      string          `json:"tool"`             // The tool.
+	Arguments json.RawMessage `json:"arguments"`        // The arguments as canonical JSON: names sorted, no blanks.
+	Effect    string          `json:"effect"`           // `write` or `destructive`.
+	Reason    string          `json:"reason,omitempty"` // Why the call has this effect.
+	Shown     json.RawMessage `json:"-"`                // the arguments as a model may see them; as they are if nil
+	Pin       string          `json:"-"`                // of the tool's definition
 }
 
 // Approval holds a question that waits for a person's decision.
 type Approval struct {
-	ID      string    `json:"id"`
-	Digest  string    `json:"digest"`
-	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires"`
-	Count   int       `json:"count,omitempty"` // of equal questions that are shown as this one; 0 if it is alone
-	Same    []string  `json:"same,omitempty"`  // ids of the others
+	ID      string    `json:"id"`              // The id, for `retort approvals approve ID`.
+	Digest  string    `json:"digest"`          // A hash of what is approved.
+	Created time.Time `json:"created"`         // When the question was asked.
+	Expires time.Time `json:"expires"`         // When it expires.
+	Count   int       `json:"count,omitempty"` // How many equal questions this one stands for; absent for one.
+	Same    []string  `json:"same,omitempty"`  // The ids of the other equal questions.
 	Question
 
 	hidden bool // the arguments have tokens in the place of personal values

@@ -28,21 +28,20 @@ const (
 	KindInternal           Kind = "internal"            // Retort itself failed
 )
 
-// Error describes a failure for a person or a model. Message names the cause, and Hint the next step. Line and Column
-// are 1-based positions in the original program, or 0 if unknown.
+// Error describes a failure for a person or a model. Line and Column are positions in the original program.
 type Error struct {
-	Kind    Kind   `json:"kind"`
-	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Server  string `json:"server,omitempty"`
-	Tool    string `json:"tool,omitempty"`
-	Skill   string `json:"skill,omitempty"` // that it is in, if not in the program itself
-	Frame   string `json:"frame,omitempty"` // a few lines of the program with the place marked
-	Stack   string `json:"stack,omitempty"` // the program's own frames, innermost first
-	Err     error  `json:"-"`               // cause
+	Kind    Kind   `json:"kind"`             // What failed, for programs: one of the [error kinds](errors.md#error-kinds).
+	Op      string `json:"-"`                // the operation, for logs: "upstream.connect"
+	Message string `json:"message"`          // The cause.
+	Hint    string `json:"hint,omitempty"`   // The next step.
+	Line    int    `json:"line,omitempty"`   // The line of the program, from 1.
+	Column  int    `json:"column,omitempty"` // The column, from 1.
+	Server  string `json:"server,omitempty"` // The server that was called.
+	Tool    string `json:"tool,omitempty"`   // The tool that was called.
+	Skill   string `json:"skill,omitempty"`  // The skill in which the error is, if it is not in the program itself.
+	Frame   string `json:"frame,omitempty"`  // A few lines of the program, with the place marked.
+	Stack   string `json:"stack,omitempty"`  // The functions of the program, innermost first.
+	Err     error  `json:"-"`                // cause
 }
 
 // Errorf returns an Error of the given kind. The message is formatted as by fmt.Errorf.

@@ -77,21 +77,21 @@ type TaskStep struct {
 
 // TaskContext contains the information from which the caller's model can write the program of an agent task.
 type TaskContext struct {
-	Tools       []FoundTool      `json:"tools"`
-	Skills      []FoundSkill     `json:"skills,omitempty"`
-	Definitions []ToolDefinition `json:"definitions"`
-	Skeleton    string           `json:"skeleton"` // a program that passes the gate, to begin with
+	Tools       []FoundTool      `json:"tools"`            // Tools that fit the task.
+	Skills      []FoundSkill     `json:"skills,omitempty"` // Skills that fit the task.
+	Definitions []ToolDefinition `json:"definitions"`      // Typed definitions of these tools.
+	Skeleton    string           `json:"skeleton"`         // A program that passes the checks, to begin with.
 }
 
 // ModelUse counts how a model was used for an agent task.
 type ModelUse struct {
-	Name         string  `json:"name"`
-	Requests     int     `json:"requests"`
-	InputTokens  int     `json:"input_tokens"`
-	OutputTokens int     `json:"output_tokens"`
-	Estimated    bool    `json:"estimated,omitempty"` // tokens were counted here, because the provider did not report them
-	Cost         float64 `json:"cost,omitempty"`      // at the prices of the settings
-	Currency     string  `json:"currency,omitempty"`
+	Name         string  `json:"name"`                // The model.
+	Requests     int     `json:"requests"`            // How many requests were sent to it.
+	InputTokens  int     `json:"input_tokens"`        // The tokens that it read.
+	OutputTokens int     `json:"output_tokens"`       // The tokens that it wrote.
+	Estimated    bool    `json:"estimated,omitempty"` // Retort counted the tokens, because the provider did not report them.
+	Cost         float64 `json:"cost,omitempty"`      // The cost at the prices in the settings.
+	Currency     string  `json:"currency,omitempty"`  // The currency of the cost.
 }
 
 // OfferedTool describes a tool of an agent task for a model.

@@ -59,7 +59,7 @@ func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 // Queue returns the directory of the jobs.
 func (d Dir) Queue() string { return d.join("queue") }
 
-// Registry returns the path of the file that caches the list of servers of a registry.
+// Registry returns the file of a registry's list of servers, as it was fetched last.
 func (d Dir) Registry() string { return d.join("registry.json") }
 
 // Skills returns the directory of the skills of a project.
@@ -129,8 +129,8 @@ func (u User) ApprovalsKey() string { return u.join("approvals.key") }
 // AuditKey returns the file of the key that protects the audit log against changes.
 func (u User) AuditKey() string { return u.join("audit.key") }
 
-// VaultKey returns the file of the master key. The file is used if the key is not in a keyring and the settings name
-// no other place. The master key encrypts the keys of personal values, audit log bodies, jobs and logins.
+// VaultKey returns the file of the master key, which encrypts the keys of personal values, audit log bodies, jobs and
+// logins. The file is used if the key is not in a keyring and the settings name no other place.
 func (u User) VaultKey() string { return u.join("vault.key") }
 
 // Checkpoints returns the directory of the audit log's checkpoints.
@@ -141,6 +141,9 @@ func (u User) Logins() string { return u.join("logins") }
 
 // Skills returns the directory of the user's own skills.
 func (u User) Skills() string { return u.join("skills") }
+
+// PinCounts returns the directory of the counts that say how often each file of trusted definitions was written.
+func (u User) PinCounts() string { return u.join("pinned") }
 
 // JobMarks returns the directory of the marks for jobs that have begun. d must be an absolute data directory.
 func (u User) JobMarks(d Dir) string {
