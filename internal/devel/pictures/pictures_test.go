@@ -1,0 +1,179 @@
+package pictures
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the pictures and the table of token figures")
+
+const repository = "../../.." // seen from here
+
+// measured returns the token figures that retort bench tokens measured. TestTokenFigures in cmd/retort writes and
+// checks their file.
+func measured(t *testing.T) (figures Figures) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(repository, FiguresFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &figures); err != nil {
+		t.Fatal(err)
+	}
+	return figures
+}
+
+func drawn(t *testing.T) []*Picture {
+	f := measured(t)
+	first := f.Workloads[0].Ways
+	return []*Picture{Overview(f.Tools, f.Servers, first[0].Loaded, first[2].Loaded), Path(), Boundaries(), Chart(f.Workloads), Team()}
+}
+
+// TestPictures checks that the pictures in docs/images are those that this package draws. With -update it writes them.
+func TestPictures(t *testing.T) {
+	for _, p := range drawn(t) {
+		if err := p.Compare(filepath.Join(repository, ImagesDir), *update, strings.Clone); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPicturesAreReadable checks that texts fit into their boxes and do not overlap, that colours have enough contrast,
+// and that the files are valid XML without anything that is loaded or run.
+func TestPicturesAreReadable(t *testing.T) {
+	for _, p := range drawn(t) {
+		for _, problem := range p.Problems() {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestProblemsAreFound(t *testing.T) {
+	const fits = "short"
+	for want, p := range map[string]*Picture{
+		"is too long":   {texts: []text{{words: "far too long for its box", x: 50, y: 50, size: 12, ink: ink, paper: page, room: 40}}},
+		"overlaps":      {texts: []text{{words: fits, x: 50, y: 50, size: 12, ink: ink, paper: page, room: 40}, {words: fits, x: 60, y: 55, size: 12, ink: ink, paper: page, room: 40}}},
+		"is outside of": {texts: []text{{words: fits, x: 180, y: 50, size: 12, ink: ink, paper: page, room: 40}}},
+		"contrast":      {texts: []text{{words: fits, x: 50, y: 50, size: 12, ink: faint, paper: page, room: 40}}},
+		"is too small":  {texts: []text{{words: fits, x: 50, y: 50, size: 8, ink: ink, paper: page, room: 40}}},
+		"no title":      {},
+		"must not":      {style: "@import url(https://example.org/font.css)"},
+		"syntax":        {parts: []part{func(b *strings.Builder, _ Palette) { b.WriteString("<g>") }}},
+	} {
+		p.Name, p.Width, p.Height = "a picture", 200, 100
+		if want != "no title" {
+			p.Title, p.Description = "a title", "a description"
+		}
+		if found := fmt.Sprint(p.Problems()); !strings.Contains(found, want) {
+			t.Errorf("%q was not found: %s", want, found)
+		}
+	}
+}
+
+// TestImagesAreUsed checks that each file of docs/images is on a page, and that they are small.
+func TestImagesAreUsed(t *testing.T) {
+	files, err := os.ReadDir(filepath.Join(repository, ImagesDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages strings.Builder
+	err = filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			err = appendFile(&pages, path)
+		}
+		return err
+	})
+	if err = errors.Join(err, appendFile(&pages, filepath.Join(repository, "README.md"))); err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".sha256") && !strings.Contains(pages.String(), "images/"+f.Name()) {
+			t.Errorf("%s/%s is on no page", ImagesDir, f.Name())
+		}
+		if info, err := f.Info(); err == nil {
+			sum += info.Size()
+		}
+	}
+	if sum > 500<<10 {
+		t.Errorf("%s has %d bytes; 500 KB are the most", ImagesDir, sum)
+	}
+}
+
+func appendFile(b *strings.Builder, path string) error {
+	raw, err := os.ReadFile(path)
+	b.Write(raw)
+	return err
+}
+
+// TestThreatIDs checks that each threat that the picture of boundaries names is in the threat model.
+func TestThreatIDs(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(repository, "docs/security/threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, x := range Boundaries().texts {
+		for _, id := range regexp.MustCompile(`\b[A-Z]-\d+\b`).FindAllString(x.words, -1) {
+			found++
+			if !strings.Contains(string(raw), "**"+id+"**") {
+				t.Errorf("the threat model has no threat %s", id)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d ids were found", found)
+	}
+}
+
+// TestTokenTable checks that the table of the benchmark page has the measured figures. With -update it writes the table.
+func TestTokenTable(t *testing.T) {
+	page := filepath.Join(repository, "docs/reference/benchmarks.md")
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(raw), "| task | direct")
+	_, after, ended := strings.Cut(rest, "\n\n")
+	if !found || !ended {
+		t.Fatalf("%s has no table of tasks", page)
+	}
+	want := before + measured(t).Table() + "\n" + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(raw) {
+		t.Errorf("%s differs from %s. Write it: go test ./internal/devel/pictures -update", page, FiguresFile)
+	}
+}
+
+// TestFiguresOfReadme checks the token figures in the text of the README.
+func TestFiguresOfReadme(t *testing.T) {
+	var readme strings.Builder
+	if err := appendFile(&readme, filepath.Join(repository, "README.md")); err != nil {
+		t.Fatal(err)
+	}
+	w := measured(t).task(t, "one trivial call").Ways
+	want := fmt.Sprintf("%s to %s tokens through Retort, and %s with", thousands(w[3].Peak), thousands(w[2].Peak), thousands(w[1].Peak))
+	if !strings.Contains(strings.ReplaceAll(readme.String(), "\n  ", " "), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+}
+
+func (f Figures) task(t *testing.T, name string) Task {
+	for _, one := range f.Workloads {
+		if one.Name == name {
+			return one
+		}
+	}
+	t.Fatalf("there is no task %q", name)
+	return Task{}
+}
