@@ -46,6 +46,7 @@ func TestRecording(t *testing.T) {
 // recorder collects the scenes of a script.
 type recorder struct {
 	comment string
+	ttyout  string
 	scenes  []pictures.Scene
 }
 
@@ -56,7 +57,7 @@ func (r *recorder) says(_ *testscript.TestScript, _ bool, args []string) { r.com
 // at a terminal sees. If the command asks something there, that is a scene of its own.
 func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 	_ = ts.Exec(args[0], args[1:]...)
-	asked := ts.ReadFile("ttyout")
+	asked := r.newQuestion(ts.ReadFile("ttyout"))
 	printed := ts.ReadFile("stdout") + string(progressLines.ReplaceAll([]byte(ts.ReadFile("stderr")), nil))
 	s := pictures.Scene{Comment: r.comment, Command: strings.Join(quoted(args), " "), Output: printed, Seconds: 4.5}
 	if asked != "" {
@@ -65,6 +66,17 @@ func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 		s.Output, s.Seconds = asked+"\n"+printed, 4
 	}
 	r.scenes = append(r.scenes, s)
+}
+
+// newQuestion returns what the terminal shows of a question and its answer. It returns "" if ttyout is that of an earlier
+// command. The terminal echoes the answer before the question is there, so it is moved to its end.
+func (r *recorder) newQuestion(ttyout string) string {
+	if ttyout == r.ttyout {
+		return ""
+	}
+	r.ttyout = ttyout
+	question := strings.Replace(strings.ReplaceAll(ttyout, "\r", ""), "y\n", "", 1)
+	return strings.TrimSpace(question) + " y"
 }
 
 func quoted(args []string) (words []string) {

@@ -91,7 +91,7 @@ func Path() *Picture {
 // Boundaries draws the trust boundaries, and on each flow of data the ids of threats.
 func Boundaries() *Picture {
 	p := &Picture{
-		Name: "boundaries", Title: "Trust boundaries and data flow", Width: 800, Height: 560,
+		Name: "boundaries", Title: "Trust boundaries and data flow", Width: 800, Height: 546,
 		Description: "Retort and its data directory are trusted. Clients, callers over the network, the program in its sandbox, MCP servers " +
 			"and model endpoints are not. Each numbered flow crosses a boundary and names threats of the threat model.",
 	}
@@ -129,14 +129,14 @@ func flows(p *Picture) {
 	p.Badge(575, 90, "4")
 	p.DoubleArrow(muted, 486, 190, 604, 190)
 	p.Badge(575, 190, "5")
-	p.DoubleArrow(muted, 486, 212, 510, 212, 510, 290, 604, 290)
+	p.DoubleArrow(muted, 486, 212, 524, 212, 524, 290, 604, 290)
 	p.Badge(575, 290, "6")
-	p.DoubleArrow(muted, 475, 230, 475, 262, 492, 262, 492, 318, 577, 318, 577, 375, 604, 375)
-	p.Badge(577, 346, "7")
+	p.DoubleArrow(muted, 468, 230, 468, 322, 575, 322, 575, 375, 604, 375)
+	p.Badge(575, 348, "7")
 	p.DoubleArrow(muted, 350, 230, 350, 343)
 	p.Badge(350, 286, "8")
-	p.DoubleArrow(muted, 450, 230, 450, 343)
-	p.Badge(450, 286, "9")
+	p.DoubleArrow(muted, 428, 230, 428, 343)
+	p.Badge(428, 286, "9")
 	p.Arrow(muted, 196, 375, 254, 375)
 	p.Badge(225, 375, "10")
 }
@@ -149,7 +149,7 @@ func legend(p *Picture) {
 		"7  their requests: P-8, P-13 to P-16", "8  files: T-1 to T-5, O-1 to O-15", "9  questions: P-31, S-22, S-23, C-3",
 		"10  files and sockets: U-1, U-2",
 	} {
-		x, y := 24+float64(i/4)*256, 448+float64(i%4)*26
+		x, y := 24+float64(i/4)*256, 450+float64(i%4)*24
 		p.Label(x, y, 248, "start", page, Line{Words: words})
 	}
 }

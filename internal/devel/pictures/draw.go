@@ -183,7 +183,7 @@ func (t text) write(b *strings.Builder, c Palette) {
 		b.WriteString(` class="m" xml:space="preserve"`)
 	}
 	if t.halo {
-		fmt.Fprintf(b, ` stroke="%s" stroke-width="4" paint-order="stroke"`, c[t.paper])
+		fmt.Fprintf(b, ` stroke="%s" stroke-width="2" paint-order="stroke"`, c[t.paper])
 	}
 	if t.struck {
 		b.WriteString(` text-decoration="line-through"`)
