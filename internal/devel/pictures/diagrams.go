@@ -146,7 +146,7 @@ func legend(p *Picture) {
 	for i, words := range []string{
 		"1  programs, results: C-1 to C-5, M-1", "2  requests with a token: N-1 to N-7", "3  forged requests: L-1, L-3, L-13",
 		"4  calls and answers: S-1 to S-33, D-1", "5  prompts and answers: M-4 to M-7", "6  code and calls: P-1, P-17, P-20, P-30",
-		"7  their requests: P-8, P-13 to P-16", "8  files: T-1 to T-5, O-1 to O-15", "9  questions: P-31, S-22, S-23, C-3",
+		"7  network requests: P-8, P-15, P-16", "8  files: T-1 to T-5, O-1 to O-15", "9  questions: P-31, S-22, S-23, C-3",
 		"10  files and sockets: U-1, U-2",
 	} {
 		x, y := 24+float64(i/4)*256, 450+float64(i%4)*24

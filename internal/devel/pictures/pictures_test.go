@@ -2,7 +2,6 @@ package pictures
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"retort/internal/devel/testenv"
 )
 
 var update = flag.Bool("update", false, "write the pictures and the table of token figures")
@@ -77,29 +78,37 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// TestImagesAreUsed checks that each file of docs/images is on a page, and that they are small.
+var shownImage = regexp.MustCompile(`(?:src|srcset)="([^"]+)"|!\[[^\]]*\]\(([^)]+)\)`)
+
+// TestImagesAreUsed checks that each file of docs/images is on a page, that all files on pages exist, that pages say in
+// words what each picture shows, and that the files are small.
 func TestImagesAreUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range append(testenv.MarkdownPages(t, repository, []string{"docs"}), "README.md") {
+		body := testenv.ReadPage(t, repository, page)
+		for _, m := range shownImage.FindAllStringSubmatch(body, -1) {
+			used[filepath.Join(filepath.Dir(page), m[1]+m[2])] = true
+		}
+		if images, described := strings.Count(body, "<img "), len(describedImage.FindAllString(body, -1)); images != described {
+			t.Errorf("%s: %d of %d pictures have an alt text", page, described, images)
+		}
+	}
 	files, err := os.ReadDir(filepath.Join(repository, ImagesDir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pages strings.Builder
-	err = filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" {
-			err = appendFile(&pages, path)
-		}
-		return err
-	})
-	if err = errors.Join(err, appendFile(&pages, filepath.Join(repository, "README.md"))); err != nil {
-		t.Fatal(err)
-	}
 	sum := int64(0)
 	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".sha256") && !strings.Contains(pages.String(), "images/"+f.Name()) {
-			t.Errorf("%s/%s is on no page", ImagesDir, f.Name())
+		if file := filepath.Join(ImagesDir, f.Name()); !used[file] && filepath.Ext(file) != ".sha256" {
+			t.Errorf("%s is on no page", file)
 		}
 		if info, err := f.Info(); err == nil {
 			sum += info.Size()
+		}
+	}
+	for file := range used {
+		if _, err := os.Stat(filepath.Join(repository, file)); err != nil {
+			t.Errorf("a page shows %s, which does not exist", file)
 		}
 	}
 	if sum > 500<<10 {
@@ -107,11 +116,7 @@ func TestImagesAreUsed(t *testing.T) {
 	}
 }
 
-func appendFile(b *strings.Builder, path string) error {
-	raw, err := os.ReadFile(path)
-	b.Write(raw)
-	return err
-}
+var describedImage = regexp.MustCompile(`<img [^>]*alt="[^"]{20,}"`)
 
 // TestThreatIDs checks that each threat that the picture of boundaries names is in the threat model.
 func TestThreatIDs(t *testing.T) {
@@ -157,13 +162,10 @@ func TestTokenTable(t *testing.T) {
 
 // TestFiguresOfReadme checks the token figures in the text of the README.
 func TestFiguresOfReadme(t *testing.T) {
-	var readme strings.Builder
-	if err := appendFile(&readme, filepath.Join(repository, "README.md")); err != nil {
-		t.Fatal(err)
-	}
+	readme := testenv.ReadPage(t, repository, "README.md")
 	w := measured(t).task(t, "one trivial call").Ways
 	want := fmt.Sprintf("%s to %s tokens through Retort, and %s with", thousands(w[3].Peak), thousands(w[2].Peak), thousands(w[1].Peak))
-	if !strings.Contains(strings.ReplaceAll(readme.String(), "\n  ", " "), want) {
+	if !strings.Contains(strings.ReplaceAll(readme, "\n  ", " "), want) {
 		t.Errorf("README.md does not say %q", want)
 	}
 }

@@ -55,39 +55,47 @@ func Recording(scenes []Scene) *Picture {
 
 // drawScene draws a scene in two layers: the command, and its output, which appears later. The times are percentages.
 func (p *Picture) drawScene(n int, s Scene, from, wait, to float64) {
-	command := []string{"# " + s.Comment, "$ " + s.Command}
-	output := wrap(s.Output)
-	hidden := max(0, len(command)+len(output)-terminalRows)
-	rows := append(slices.Clone(command), output...)
+	command := wrap("# " + s.Comment + "\n$ " + s.Command)
+	rows := append(slices.Clone(command), wrap(s.Output)...)
+	hidden := max(0, len(rows)-terminalRows)
 	for layer, part := range []struct{ from, first, last int }{{0, 0, len(command)}, {1, len(command), len(rows)}} {
 		id := 2*n + layer
 		begin := from + wait*float64(layer)
-		if s.Command == "" || hidden > 0 {
+		if hidden > 0 {
 			begin = from // the command is there already
 		}
 		p.style += fmt.Sprintf("@keyframes k%d{0%%{opacity:0}%.1f%%{opacity:1}%.1f%%{opacity:0}100%%{opacity:0}}.s%d{animation-name:k%d}", id, begin, to, id, id)
 		p.draw(func(b *strings.Builder, _ Palette) { fmt.Fprintf(b, `<g class="s s%d">`+"\n", id) })
 		for i := max(part.first, hidden); i < part.last; i++ {
-			p.writeRow(n+1, i-hidden, rows[i], lineInk(rows[i]))
+			p.writeRow(n+1, i-hidden, rows[i])
 		}
 		p.draw(func(b *strings.Builder, _ Palette) { b.WriteString("</g>\n") })
 	}
 }
 
-func (p *Picture) writeRow(layer, row int, words string, ink colour) {
-	if words != "" {
+// row is a row of a terminal.
+type row struct {
+	words string
+	ink   colour
+}
+
+func (p *Picture) writeRow(layer, n int, r row) {
+	if r.words != "" {
 		p.write(text{
-			words: words, x: terminalLeft, y: terminalTop + float64(row+1)*rowHeight, size: small, anchor: "start",
-			ink: ink, paper: shell, mono: true, layer: layer, room: 800 - 2*terminalLeft,
+			words: r.words, x: terminalLeft, y: terminalTop + float64(n+1)*rowHeight, size: small, anchor: "start",
+			ink: r.ink, paper: shell, mono: true, layer: layer, room: 800 - 2*terminalLeft,
 		})
 	}
 }
 
-// lineInk returns the colour of a line of a terminal, judged by how it begins.
+// lineInks maps the beginnings of lines to colours.
+var lineInks = map[string]colour{
+	"# ": muted, "$ ": accent, "error: ": bad, "rejected ": bad, "ok ": good, "hint: ": good, "? ": accent, "y = yes": accent,
+}
+
+// lineInk returns the colour of a line of a terminal.
 func lineInk(line string) colour {
-	for begin, c := range map[string]colour{
-		"# ": muted, "$ ": accent, "error: ": bad, "rejected ": bad, "ok ": good, "hint: ": good, "? ": accent, "y = yes": accent,
-	} {
+	for begin, c := range lineInks {
 		if strings.HasPrefix(line, begin) {
 			return c
 		}
@@ -97,17 +105,17 @@ func lineInk(line string) colour {
 
 var controls = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
-// wrap splits an output into lines as wide as the terminal.
-func wrap(output string) (lines []string) {
+// wrap splits an output into rows of the terminal.
+func wrap(output string) (rows []row) {
 	output = strings.ReplaceAll(controls.ReplaceAllString(output, ""), "\t", "    ")
 	for line := range strings.SplitSeq(strings.Trim(output, "\n"), "\n") {
-		runes := []rune(strings.TrimRight(line, " "))
-		for len(runes) > terminalColumns {
-			lines, runes = append(lines, string(runes[:terminalColumns])), runes[terminalColumns:]
+		c, rest := lineInk(line), []rune(strings.TrimRight(line, " "))
+		for len(rest) > terminalColumns {
+			rows, rest = append(rows, row{string(rest[:terminalColumns]), c}), rest[terminalColumns:]
 		}
-		lines = append(lines, string(runes))
+		rows = append(rows, row{string(rest), c})
 	}
-	return lines
+	return rows
 }
 
 var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d| {2,}`)
