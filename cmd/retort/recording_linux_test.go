@@ -21,7 +21,7 @@ func TestRecording(t *testing.T) {
 	t.Run("commands", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Files: []string{"testdata/recording.txtar"}, RequireExplicitExec: true,
-			Cmds:  map[string]func(*testscript.TestScript, bool, []string){"says": r.says, "shows": r.shows},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"says": r.says, "shows": r.shows},
 			Setup: func(e *testscript.Env) error {
 				e.Setenv("HOME", filepath.Join(e.WorkDir, ".user"))
 				return nil

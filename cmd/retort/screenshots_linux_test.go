@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retort/internal/devel/pictures"
@@ -44,19 +45,24 @@ func TestScreenshots(t *testing.T) {
 		if len(png) > 150_000 {
 			t.Errorf("%s has %d bytes", picture, len(png))
 		}
-		want := fmt.Sprintf("%x  structure of the page\n%x  %s.png\n", sha256.Sum256(structure(pages[name])), sha256.Sum256(png), name)
+		want := fmt.Sprintf("%s<!-- %x is the SHA-256 of %s.png -->\n", structure(pages[name]), sha256.Sum256(png), name)
+		file := "testdata/" + name + ".structure.html"
 		if *updateDocs {
-			if err := os.WriteFile(picture+".sha256", []byte(want), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := os.ReadFile(picture + ".sha256"); err != nil || string(got) != want {
-			t.Errorf("%v: %s shows another page. Make it again: go test ./cmd/retort -run TestScreenshots -update", err, picture)
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(got), want); diff != "" {
+			t.Errorf("%s shows another page. Make it again: go test ./cmd/retort -run TestScreenshots -update\n-then +now:\n%s", picture, diff)
 		}
 	}
 }
 
-var measuredText = regexp.MustCompile(`[0-9a-f]{12,}|[0-9]([0-9.,:TZ-]*[0-9Z])?( ?(ms|s|µs|KB|MB))?`)
+var measuredText = regexp.MustCompile(`<td>[0-9a-z]{13}</td>|[0-9a-f]{12,}|[0-9]([0-9.,:TZ-]*[0-9Z])?( ?(ms|s|µs|KB|MB))?`)
 
 // structure returns a page without what differs between two runs: numbers, times, sizes and ids.
 func structure(page []byte) []byte { return measuredText.ReplaceAll(page, []byte("~")) }

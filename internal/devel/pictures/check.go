@@ -47,11 +47,28 @@ func (p *Picture) Compare(dir string, write bool, normalize func(string) string)
 			err = errors.Join(err, os.WriteFile(file, []byte(want), 0o644))
 			continue
 		}
-		if got, e := os.ReadFile(file); e != nil || normalize(string(got)) != normalize(want) {
-			err = errors.Join(err, fmt.Errorf("%w: %s differs from what is drawn. Write it with the flag -update of this test", errors.Join(e), file))
+		got, e := os.ReadFile(file)
+		if e != nil {
+			err = errors.Join(err, e)
+		} else if line := firstDifference(normalize(string(got)), normalize(want)); line != "" {
+			err = errors.Join(err, fmt.Errorf("%s differs from what is drawn: %s\nWrite it with the flag -update of this test", file, line))
 		}
 	}
 	return err
+}
+
+// firstDifference returns the first lines in which two texts differ, or "".
+func firstDifference(a, b string) string {
+	if a == b {
+		return ""
+	}
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return fmt.Sprintf("%q, now %q", as[i], bs[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, now %d", len(as), len(bs))
 }
 
 // Problems describes what makes the picture hard to read or unsafe to show.

@@ -118,7 +118,7 @@ func wrap(output string) (rows []row) {
 	return rows
 }
 
-var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d| {2,}`)
+var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d|\d{1,3}(,\d{3})+| {2,}[\d,]*`)
 
 // Stable replaces what differs between two runs in the text of a recording: times, tokens, sizes and the widths of columns.
 func Stable(svg string) string { return volatileText.ReplaceAllString(svg, "~") }
