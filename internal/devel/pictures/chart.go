@@ -34,35 +34,40 @@ const (
 
 // Chart draws the tokens of each task in each way. Programs that cost more than a tool search have another colour.
 func Chart(tasks []Task) *Picture {
-	p := &Picture{Name: "tokens", Title: "Tokens in the model's context at the end of a task", Width: 800, Height: firstTask + len(tasks)*taskHeight + 34}
-	p.Description = "Bars for each task: direct calls with all definitions, direct calls with a tool search, programs with all tools of Retort, " +
-		"and programs with the lean surface."
+	p := &Picture{Name: "tokens", Title: "Tokens in the model's context at the end of a task", Width: 800}
+	p.Height = firstTask + len(tasks)*taskHeight + 34
+	p.Description = "Bars for each task: direct calls with all definitions, direct calls with a tool search, " +
+		"programs with all tools of Retort, and programs with the lean surface."
 	p.Label(20, 32, 760, "start", page, Line{Words: p.Title, Size: 15, Bold: true})
 	x := 20.0
 	for _, k := range []struct {
 		fill colour
 		name string
-	}{{bar1, "direct, all definitions"}, {bar2, "direct, tool search"}, {accent, "program (full, lean)"}, {bad, "program, more than tool search"}} {
+	}{
+		{bar1, "direct, all definitions"}, {bar2, "direct, tool search"},
+		{accent, "program (full, lean)"}, {bad, "program, more than tool search"},
+	} {
 		p.rect(x, 48, 12, 12, 3, k.fill, "", "")
 		t := text{words: k.name, size: small}
-		p.Label(x+18, 58, t.width()+2, "start", page, Line{Words: k.name, Size: small})
+		p.Label(x+18, 58, t.width()+2, "start", page, minor(k.name))
 		x += 32 + t.width()
 	}
 	bottom := float64(firstTask + len(tasks)*taskHeight - 6)
 	for v := 1000; v <= mostValue; v *= 10 {
 		at := onScale(v)
 		p.draw(gridLine(at, firstTask-6, bottom))
-		p.Label(at, firstTask-10, 80, "middle", page, Line{Words: thousands(v), Size: small, Ink: muted})
+		p.Label(at, firstTask-10, 80, "middle", page, note(thousands(v)))
 	}
 	for i, t := range tasks {
 		p.drawTask(t, float64(firstTask+i*taskHeight))
 	}
-	p.Label(20, bottom+24, 760, "start", page, Line{Words: "The scale is logarithmic: each line is ten times the one before. Shorter is better.", Size: small, Ink: muted})
+	p.Label(20, bottom+24, 760, "start", page,
+		note("The scale is logarithmic: each line is ten times the one before. Shorter is better."))
 	return p
 }
 
 func (p *Picture) drawTask(t Task, y float64) {
-	p.Label(chartLeft-12, y+2.4*barHeight, chartLeft-28, "end", page, Line{Words: t.Name, Bold: true})
+	p.Label(chartLeft-12, y+2.4*barHeight, chartLeft-28, "end", page, bold(t.Name))
 	for i, w := range t.Ways {
 		fill := []colour{bar1, bar2, accent, accent}[i]
 		if i >= 2 && w.Peak > t.Ways[1].Peak {
@@ -80,7 +85,8 @@ func (p *Picture) drawTask(t Task, y float64) {
 
 func gridLine(x, from, to float64) part {
 	return func(b *strings.Builder, c Palette) {
-		fmt.Fprintf(b, `<path d="M%.1f %gV%g" stroke="%s" stroke-width="1" stroke-dasharray="2 3"/>`+"\n", x, from, to, c[faint])
+		fmt.Fprintf(b, `<path d="M%.1f %gV%g" stroke="%s" stroke-width="1" stroke-dasharray="2 3"/>`+"\n",
+			x, from, to, c[faint])
 	}
 }
 

@@ -27,7 +27,8 @@ type Figures struct {
 // Table returns the Markdown table of all tasks.
 func (f Figures) Table() string {
 	var b strings.Builder
-	b.WriteString("| task | direct calls, all definitions | direct calls, tool search | code, `full` | code, `lean` |\n|---|---|---|---|---|\n")
+	b.WriteString("| task | direct calls, all definitions | direct calls, tool search | code, `full` | code, `lean` |\n" +
+		"|---|---|---|---|---|\n")
 	for _, t := range f.Workloads {
 		b.WriteString("| " + t.Name)
 		for _, w := range t.Ways {
@@ -51,7 +52,8 @@ func (p *Picture) Compare(dir string, write bool, normalize func(string) string)
 		if e != nil {
 			err = errors.Join(err, e)
 		} else if line := firstDifference(normalize(string(got)), normalize(want)); line != "" {
-			err = errors.Join(err, fmt.Errorf("%s differs from what is drawn: %s\nWrite it with the flag -update of this test", file, line))
+			err = errors.Join(err, fmt.Errorf("%s differs from what is drawn: %s\n"+
+				"Write it with the flag -update of this test", file, line))
 		}
 	}
 	return err

@@ -48,12 +48,21 @@ type Line struct {
 	Halo   bool // a margin around the letters, for text over lines
 }
 
-// Names of the sizes of text.
+func said(words string) Line  { return Line{Words: words} }
+func bold(words string) Line  { return Line{Words: words, Bold: true} }
+func quiet(words string) Line { return Line{Words: words, Ink: muted} }
+func minor(words string) Line { return Line{Words: words, Size: small} }
+func note(words string) Line  { return Line{Words: words, Size: small, Ink: muted} }
+
+func heading(words string, size float64) Line {
+	return Line{Words: words, Size: size, Bold: true, Ink: accent}
+}
+
+// Sizes of text, in units of the picture.
 const (
-	small  = 11
+	small  = 11 // the smallest that is allowed
 	normal = 12
 	large  = 14
-	giant  = 22
 )
 
 const padding = 8 // between text and the edge of its box
@@ -107,7 +116,10 @@ func (l Line) height() float64 { return l.Size * 1.42 }
 // Area draws a dashed boundary with a title in its upper left corner.
 func (p *Picture) Area(x, y, w, h float64, title string) {
 	p.rect(x, y, w, h, 10, area, faint, "5 4")
-	p.write(text{words: title, x: x + 12, y: y + 19, size: normal, anchor: "start", ink: muted, paper: area, bold: true, room: w - 24})
+	p.write(text{
+		words: title, x: x + 12, y: y + 19, size: normal, anchor: "start",
+		ink: muted, paper: area, bold: true, room: w - 24,
+	})
 }
 
 // Label writes a text outside of boxes, with room for a width of so many units.
@@ -136,7 +148,8 @@ func (p *Picture) line(stroke colour, both bool, points []float64) {
 		if both {
 			path += head(points[2], points[3], points[0], points[1])
 		}
-		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/>`+"\n",
+		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linecap="round" `+
+			`stroke-linejoin="round"/>`+"\n",
 			path, c[stroke])
 	})
 }
@@ -145,7 +158,8 @@ func (p *Picture) line(stroke colour, both bool, points []float64) {
 func head(x0, y0, x, y float64) string {
 	const long, wide = 6, 4
 	dx, dy := sign(x-x0), sign(y-y0)
-	return fmt.Sprintf("M%g %gL%g %gL%g %g", x-long*dx+wide*dy, y-long*dy+wide*dx, x, y, x-long*dx-wide*dy, y-long*dy-wide*dx)
+	return fmt.Sprintf("M%g %gL%g %gL%g %g",
+		x-long*dx+wide*dy, y-long*dy+wide*dx, x, y, x-long*dx-wide*dy, y-long*dy-wide*dx)
 }
 
 func sign(f float64) float64 {
@@ -163,7 +177,9 @@ func (p *Picture) Badge(x, y float64, words string) {
 	p.draw(func(b *strings.Builder, c Palette) {
 		fmt.Fprintf(b, `<circle cx="%g" cy="%g" r="10" fill="%s"/>`+"\n", x, y, c[accent])
 	})
-	p.write(text{words: words, x: x, y: y + 4, size: small, anchor: "middle", ink: page, paper: accent, bold: true, room: 18})
+	p.write(text{
+		words: words, x: x, y: y + 4, size: small, anchor: "middle", ink: page, paper: accent, bold: true, room: 18,
+	})
 }
 
 func (p *Picture) write(t text) {
@@ -191,7 +207,8 @@ func (t text) write(b *strings.Builder, c Palette) {
 	fmt.Fprintf(b, ">%s</text>\n", html.EscapeString(t.words))
 }
 
-const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t d">
+const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" ` +
+	`role="img" aria-labelledby="t d">
 <title id="t">%s</title>
 <desc id="d">%s</desc>
 <style>text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` +
@@ -202,7 +219,8 @@ const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" wid
 // SVG returns the picture in the colours of a palette.
 func (p *Picture) SVG(c Palette) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, svgHead, p.Width, p.Height, p.Width, p.Height, html.EscapeString(p.Title), html.EscapeString(p.Description),
+	fmt.Fprintf(&b, svgHead, p.Width, p.Height, p.Width, p.Height,
+		html.EscapeString(p.Title), html.EscapeString(p.Description),
 		p.style, p.Width, p.Height, c[page])
 	for _, draw := range p.parts {
 		draw(&b, c)

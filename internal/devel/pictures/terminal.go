@@ -29,8 +29,10 @@ const (
 func Recording(scenes []Scene) *Picture {
 	p := &Picture{
 		Name: "recording", Title: "Retort in a terminal", Width: 800, Height: terminalTop + terminalRows*14.5 + 16,
-		Description: "A search finds tools. A program with a wrong argument is rejected before it runs, with the right signature. " +
-			"The corrected program runs until it wants to write a file. A person approves. Statistics show the tokens that were avoided.",
+		Description: "A search finds tools. A program with a wrong argument is rejected before it runs, " +
+			"with the right signature. " +
+			"The corrected program runs until it wants to write a file. A person approves. " +
+			"Statistics show the tokens that were avoided.",
 	}
 	p.rect(8, 8, 784, float64(p.Height-16), 8, shell, edge, "")
 	for i, ink := range []colour{bad, muted, good} {
@@ -42,14 +44,16 @@ func Recording(scenes []Scene) *Picture {
 	for _, s := range scenes {
 		total += s.Seconds
 	}
-	p.style = fmt.Sprintf(".s{opacity:0;animation-duration:%.0fs;animation-timing-function:step-end;animation-iteration-count:infinite}", total)
+	p.style = fmt.Sprintf(".s{opacity:0;animation-duration:%.0fs;animation-timing-function:step-end;"+
+		"animation-iteration-count:infinite}", total)
 	from := 0.0
 	for i, s := range scenes {
 		p.drawScene(i, s, from/total*100, min(1, commandSeconds/total)*100, (from+s.Seconds)/total*100)
 		from += s.Seconds
 	}
 	last := 2*len(scenes) - 1
-	p.style += fmt.Sprintf(".s%d,.s%d{opacity:1}@media(prefers-reduced-motion:reduce){.s{animation:none}}", last-1, last)
+	p.style += fmt.Sprintf(".s%d,.s%d{opacity:1}"+
+		"@media(prefers-reduced-motion:reduce){.s{animation:none}}", last-1, last)
 	return p
 }
 
@@ -64,7 +68,8 @@ func (p *Picture) drawScene(n int, s Scene, from, wait, to float64) {
 		if hidden > 0 {
 			begin = from // the command is there already
 		}
-		p.style += fmt.Sprintf("@keyframes k%d{0%%{opacity:0}%.1f%%{opacity:1}%.1f%%{opacity:0}100%%{opacity:0}}.s%d{animation-name:k%d}", id, begin, to, id, id)
+		p.style += fmt.Sprintf("@keyframes k%d{0%%{opacity:0}%.1f%%{opacity:1}%.1f%%{opacity:0}100%%{opacity:0}}"+
+			".s%d{animation-name:k%d}", id, begin, to, id, id)
 		p.draw(func(b *strings.Builder, _ Palette) { fmt.Fprintf(b, `<g class="s s%d">`+"\n", id) })
 		for i := max(part.first, hidden); i < part.last; i++ {
 			p.writeRow(n+1, i-hidden, rows[i])
@@ -90,7 +95,8 @@ func (p *Picture) writeRow(layer, n int, r row) {
 
 // lineInks maps the beginnings of lines to colours.
 var lineInks = map[string]colour{
-	"# ": muted, "$ ": accent, "error: ": bad, "rejected ": bad, "ok ": good, "hint: ": good, "? ": accent, "y = yes": accent,
+	"# ": muted, "$ ": accent, "error: ": bad, "rejected ": bad, "ok ": good,
+	"hint: ": good, "? ": accent, "y = yes": accent,
 }
 
 // lineInk returns the colour of a line of a terminal.
@@ -118,7 +124,9 @@ func wrap(output string) (rows []row) {
 	return rows
 }
 
-var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d|\d{1,3}(,\d{3})+| {2,}[\d,]*`)
+var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|` +
+	`(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d|\d{1,3}(,\d{3})+| {2,}([\d.,]+(ms|s|µs|m)?)*`)
 
-// Stable replaces what differs between two runs in the text of a recording: times, tokens, sizes and the widths of columns.
+// Stable replaces what differs between two runs in the text of a recording: times, dates, tokens, sizes, and the widths
+// of columns.
 func Stable(svg string) string { return volatileText.ReplaceAllString(svg, "~") }
