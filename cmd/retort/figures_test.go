@@ -83,8 +83,10 @@ func compareFigures(t *testing.T, got, want pictures.Figures) {
 		for _, w := range task.Ways {
 			old := figures[task.Name+": "+w.Way]
 			if far(w.Loaded, old[0]) || far(w.Peak, old[1]) || w.RoundTrips != old[2] {
-				t.Errorf("%s: %s: %d, %d, %d, not %v. Measure again: go test ./cmd/retort -run TestTokenFigures -update, "+
-					"then go test ./internal/devel/pictures -update", task.Name, w.Way, w.Loaded, w.Peak, w.RoundTrips, old)
+				t.Errorf("%s: %s: %d, %d, %d, not %v. Measure again: "+
+					"go test ./cmd/retort -run TestTokenFigures -update, "+
+					"then go test ./internal/devel/pictures -update",
+					task.Name, w.Way, w.Loaded, w.Peak, w.RoundTrips, old)
 			}
 		}
 	}

@@ -49,8 +49,8 @@ type recorder struct {
 // says is the script command "says TEXT". It sets the comment above the next command.
 func (r *recorder) says(_ *testscript.TestScript, _ bool, args []string) { r.comment = args[0] }
 
-// shows is the script command "shows COMMAND…". It runs a command, whatever its exit code is, and records what a person
-// at a terminal sees. If the command asks something there, that is a scene of its own.
+// shows is the script command "shows COMMAND…". It runs a command, whatever its exit code is, and records what a
+// person at a terminal sees. If the command asks something there, that is a scene of its own.
 func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 	_ = ts.Exec(args[0], args[1:]...)
 	asked := r.newQuestion(ts.ReadFile("ttyout"))
@@ -64,8 +64,8 @@ func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 	r.scenes = append(r.scenes, s)
 }
 
-// newQuestion returns what the terminal shows of a question and its answer. It returns "" if ttyout is that of an earlier
-// command. The terminal echoes the answer before the question is there, so it is moved to its end.
+// newQuestion returns what the terminal shows of a question and its answer. It returns "" if ttyout is that of an
+// earlier command. The terminal echoes the answer before the question is there, so it is moved to its end.
 func (r *recorder) newQuestion(ttyout string) string {
 	if ttyout == r.ttyout {
 		return ""

@@ -45,7 +45,8 @@ func TestScreenshots(t *testing.T) {
 		if len(png) > 150_000 {
 			t.Errorf("%s has %d bytes", picture, len(png))
 		}
-		want := fmt.Sprintf("%s<!-- %x is the SHA-256 of %s.png -->\n", structure(pages[name]), sha256.Sum256(png), name)
+		want := fmt.Sprintf("%s<!-- %x is the SHA-256 of %s.png -->\n",
+			structure(pages[name]), sha256.Sum256(png), name)
 		file := "testdata/" + name + ".structure.html"
 		if *updateDocs {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -57,12 +58,14 @@ func TestScreenshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(got), want); diff != "" {
-			t.Errorf("%s shows another page. Make it again: go test ./cmd/retort -run TestScreenshots -update\n-then +now:\n%s", picture, diff)
+			t.Errorf("%s shows another page. Make it again: go test ./cmd/retort -run TestScreenshots -update\n"+
+				"-then +now:\n%s", picture, diff)
 		}
 	}
 }
 
-var measuredText = regexp.MustCompile(`<td>[0-9a-z]{13}</td>|[0-9a-f]{12,}|[0-9]([0-9.,:TZ-]*[0-9Z])?( ?(ms|s|µs|KB|MB))?`)
+var measuredText = regexp.MustCompile(`<td>[0-9a-z]{13}</td>|[0-9a-f]{12,}|` +
+	`[0-9]([0-9.,:TZ-]*[0-9Z])?( ?(ms|s|µs|KB|MB))?`)
 
 // structure returns a page without what differs between two runs: numbers, times, sizes and ids.
 func structure(page []byte) []byte { return measuredText.ReplaceAll(page, []byte("~")) }
@@ -78,8 +81,8 @@ func photograph(t *testing.T, page []byte, picture string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=900,760",
-		"--user-data-dir="+t.TempDir(), "--screenshot="+to, "file://"+file).CombinedOutput()
+	out, err := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+		"--window-size=900,760", "--user-data-dir="+t.TempDir(), "--screenshot="+to, "file://"+file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v; install Chromium\n%s", err, out)
 	}

@@ -27,7 +27,8 @@ type Figures struct {
 // Table returns the Markdown table of all tasks.
 func (f Figures) Table() string {
 	var b strings.Builder
-	b.WriteString("| task | direct calls, all definitions | direct calls, tool search | code, `full` | code, `lean` |\n" +
+	b.WriteString("| task | direct calls, all definitions | direct calls, tool search |" +
+		" code, `full` | code, `lean` |\n" +
 		"|---|---|---|---|---|\n")
 	for _, t := range f.Workloads {
 		b.WriteString("| " + t.Name)

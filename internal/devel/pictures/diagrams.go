@@ -55,7 +55,8 @@ func Path() *Picture {
 		Description: "Five stages. Search finds the tools that fit. " +
 			"Check rejects a program with wrong types or forbidden code before it runs. " +
 			"Ask requests an approval if the program or a call needs one. " +
-			"Run executes the program in a sandbox; every tool call passes guards on its way to a server. Return gives the model a small result.",
+			"Run executes the program in a sandbox; every tool call passes guards on its way to a server. " +
+			"Return gives the model a small result.",
 	}
 	stages := []struct {
 		name  string
@@ -100,7 +101,8 @@ func Boundaries() *Picture {
 	p := &Picture{
 		Name: "boundaries", Title: "Trust boundaries and data flow", Width: 800, Height: 546,
 		Description: "Retort and its data directory are trusted. " +
-			"Clients, callers over the network, the program in its sandbox, MCP servers and model endpoints are not. Each numbered flow crosses a boundary and names threats of the threat model.",
+			"Clients, callers over the network, the program in its sandbox, MCP servers and model endpoints are not. " +
+			"Each numbered flow crosses a boundary and names threats of the threat model.",
 	}
 	p.Area(20, 20, 190, 400, "not trusted: callers")
 	p.Area(240, 20, 320, 400, "trusted: Retort and its files")

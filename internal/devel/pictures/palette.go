@@ -34,13 +34,15 @@ type Palette map[colour]string
 func Palettes() map[string]Palette {
 	return map[string]Palette{
 		"light": {
-			page: "#ffffff", area: "#fafbfc", plain: "#f3f5f8", edge: "#c5ccd6", faint: "#b4bcc8", ink: "#1f2328", muted: "#535d69",
-			accent: "#0b57b7", tint: "#e8f1fc", good: "#176f32", mint: "#e6f5ea", bad: "#ad2118", rose: "#fcebe9",
+			page: "#ffffff", area: "#fafbfc", plain: "#f3f5f8", edge: "#c5ccd6", faint: "#b4bcc8",
+			ink: "#1f2328", muted: "#535d69", accent: "#0b57b7", tint: "#e8f1fc",
+			good: "#176f32", mint: "#e6f5ea", bad: "#ad2118", rose: "#fcebe9",
 			bar1: "#8b96a5", bar2: "#b9c1cc", shell: "#f6f8fa",
 		},
 		"dark": {
-			page: "#0d1117", area: "#11161d", plain: "#1b222b", edge: "#444d58", faint: "#4b5561", ink: "#e6edf3", muted: "#a3adb9",
-			accent: "#79b8ff", tint: "#10253f", good: "#5fd36f", mint: "#112a1a", bad: "#ff938a", rose: "#331a1b",
+			page: "#0d1117", area: "#11161d", plain: "#1b222b", edge: "#444d58", faint: "#4b5561",
+			ink: "#e6edf3", muted: "#a3adb9", accent: "#79b8ff", tint: "#10253f",
+			good: "#5fd36f", mint: "#112a1a", bad: "#ff938a", rose: "#331a1b",
 			bar1: "#7d8896", bar2: "#515b67", shell: "#161b22",
 		},
 	}

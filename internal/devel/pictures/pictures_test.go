@@ -34,7 +34,8 @@ func measured(t *testing.T) (figures Figures) {
 func drawn(t *testing.T) []*Picture {
 	f := measured(t)
 	first := f.Workloads[0].Ways
-	return []*Picture{Overview(f.Tools, f.Servers, first[0].Loaded, first[2].Loaded), Path(), Boundaries(), Chart(f.Workloads), Team()}
+	overview := Overview(f.Tools, f.Servers, first[0].Loaded, first[2].Loaded)
+	return []*Picture{overview, Path(), Boundaries(), Chart(f.Workloads), Team()}
 }
 
 // TestPictures checks that the pictures in docs/images are those that this package draws. With -update it writes them.
@@ -56,14 +57,17 @@ func TestPicturesAreReadable(t *testing.T) {
 	}
 }
 
+// TestProblemsAreFound checks that Problems finds each kind of mistake in a made-up picture.
 func TestProblemsAreFound(t *testing.T) {
-	const fits = "short"
+	written := func(words string, x float64, ink colour, size float64) text {
+		return text{words: words, x: x, y: 50, size: size, ink: ink, paper: page, room: 40}
+	}
 	for want, p := range map[string]*Picture{
-		"is too long":   {texts: []text{{words: "far too long for its box", x: 50, y: 50, size: 12, ink: ink, paper: page, room: 40}}},
-		"overlaps":      {texts: []text{{words: fits, x: 50, y: 50, size: 12, ink: ink, paper: page, room: 40}, {words: fits, x: 60, y: 55, size: 12, ink: ink, paper: page, room: 40}}},
-		"is outside of": {texts: []text{{words: fits, x: 180, y: 50, size: 12, ink: ink, paper: page, room: 40}}},
-		"contrast":      {texts: []text{{words: fits, x: 50, y: 50, size: 12, ink: faint, paper: page, room: 40}}},
-		"is too small":  {texts: []text{{words: fits, x: 50, y: 50, size: 8, ink: ink, paper: page, room: 40}}},
+		"is too long":   {texts: []text{written("far too long for its box", 50, ink, 12)}},
+		"overlaps":      {texts: []text{written("short", 50, ink, 12), written("short", 60, ink, 12)}},
+		"is outside of": {texts: []text{written("short", 180, ink, 12)}},
+		"contrast":      {texts: []text{written("short", 50, faint, 12)}},
+		"is too small":  {texts: []text{written("short", 50, ink, 8)}},
 		"no title":      {},
 		"must not":      {style: "@import url(https://example.org/font.css)"},
 		"syntax":        {parts: []part{func(b *strings.Builder, _ Palette) { b.WriteString("<g>") }}},
@@ -89,7 +93,8 @@ func TestImagesAreUsed(t *testing.T) {
 		for _, m := range shownImage.FindAllStringSubmatch(body, -1) {
 			used[filepath.Join(filepath.Dir(page), m[1]+m[2])] = true
 		}
-		if images, described := strings.Count(body, "<img "), len(describedImage.FindAllString(body, -1)); images != described {
+		images, described := strings.Count(body, "<img "), len(describedImage.FindAllString(body, -1))
+		if images != described {
 			t.Errorf("%s: %d of %d pictures have an alt text", page, described, images)
 		}
 	}
@@ -138,7 +143,8 @@ func TestThreatIDs(t *testing.T) {
 	}
 }
 
-// TestTokenTable checks that the table of the benchmark page has the measured figures. With -update it writes the table.
+// TestTokenTable checks that the table of the benchmark page has the measured figures. With -update it writes the
+// table.
 func TestTokenTable(t *testing.T) {
 	page := filepath.Join(repository, "docs/reference/benchmarks.md")
 	raw, err := os.ReadFile(page)
@@ -164,7 +170,8 @@ func TestTokenTable(t *testing.T) {
 func TestFiguresOfReadme(t *testing.T) {
 	readme := testenv.ReadPage(t, repository, "README.md")
 	w := measured(t).task(t, "one trivial call").Ways
-	want := fmt.Sprintf("%s to %s tokens through Retort, and %s with", thousands(w[3].Peak), thousands(w[2].Peak), thousands(w[1].Peak))
+	want := fmt.Sprintf("%s to %s tokens through Retort, and %s with",
+		thousands(w[3].Peak), thousands(w[2].Peak), thousands(w[1].Peak))
 	if !strings.Contains(strings.ReplaceAll(readme, "\n  ", " "), want) {
 		t.Errorf("README.md does not say %q", want)
 	}
