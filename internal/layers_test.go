@@ -24,6 +24,7 @@ var layers = []struct {
 	{"examples/07-embed", []string{"."}, "it is what a reader's program would be"},
 	{"cmd/package", []string{"internal/devel/packaging"}, "a program of releases, which needs nothing of the engine"},
 	{"scripts/stylestats", nil, "reads any tree of Go files; it needs nothing of this one"},
+	{"internal/devel/pictures", nil, "texts and figures in, SVG out; it knows nothing of what they are about"},
 	{"internal/devel/packaging", nil, "makes files of files; it needs nothing of the engine"},
 	{"internal/core", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/home", nil, "pure names: what lies in the files is for whoever opens them"},
@@ -152,7 +153,7 @@ var owners = []struct {
 }
 
 // testOnly lists the packages that only tests may import.
-var testOnly = []string{"internal/devel/testenv", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "internal/sandbox/sandboxtest", "internal/agent/model/modeltest", "internal/mcp/client/oauth/oauthtest", "internal/egress/egresstest"}
+var testOnly = []string{"internal/devel/testenv", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "internal/sandbox/sandboxtest", "internal/agent/model/modeltest", "internal/mcp/client/oauth/oauthtest", "internal/egress/egresstest", "internal/devel/pictures"}
 
 // testModules lists the external modules that the tests of every package may import.
 var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "go.uber.org/goleak", "golang.org/x/tools", "google.golang.org/protobuf"}

@@ -15,7 +15,7 @@ const maxTableRows = 60
 // usagePage returns an HTML page with usage statistics. It has the same layout as the page of retort bench tokens.
 func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
-		Title: "Show executions and the tokens that they saved",
+		Title: "Executions and the tokens that they saved",
 		Lead: []string{
 			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the tool definitions that a client would have loaded.",
 				formatCount(u.Executions), formatCounts(u.ByStatus), formatCount(u.Calls), formatCount(u.Errors), formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost)),

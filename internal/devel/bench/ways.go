@@ -27,6 +27,7 @@ const (
 // WorkloadCost is the cost of a task done in one way. Tokens are counted as o200k_base.
 type WorkloadCost struct {
 	Way         string  `json:"way"`
+	Loaded      int     `json:"loaded"`       // the definitions before the first turn
 	Definitions int     `json:"definitions"`  // definitions of tools and instructions of servers
 	Read        int     `json:"read"`         // results of tools for the model
 	Written     int     `json:"written"`      // written by the model: calls, arguments, programs
@@ -62,6 +63,9 @@ func (c *modelConversation) addTokens(to *int, text string) {
 
 // countTurn counts one turn of the model, in which it reads its whole context.
 func (c *modelConversation) countTurn() {
+	if c.cost.RoundTrips == 0 {
+		c.cost.Loaded = c.cost.Definitions
+	}
 	c.cost.RoundTrips++
 	c.cost.Input += c.cost.Peak
 }
