@@ -196,12 +196,15 @@ func (f *installFlags) addTo(c *cobra.Command) {
 
 func (a clientCommands) installCommand() *cobra.Command {
 	var f installFlags
+	var measure bool
 	c := &cobra.Command{
 		Use: "install CLIENT", Short: "Add Retort to a client in place of its servers", Args: cobra.ExactArgs(1),
 		Long: `Adds the client's servers to Retort's own file, as import does, and replaces them in the client's file
 by one entry: Retort. Comments and everything else in it are kept. retort uninstall undoes this. Clients: claude-code,
-claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.`,
-		RunE: func(_ *cobra.Command, args []string) error {
+claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.
+No server is started, unless you ask for it with --measure or when the command asks you at the terminal. Then the
+command says how many tokens the servers' tools took in every conversation, and how many Retort's own tools take.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.findClientPaths(f.Out, f.Project)
 			if err != nil {
 				return err
@@ -217,10 +220,14 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 			if err != nil {
 				return err
 			}
-			return a.printInstalled(done)
+			if !done.Changed || f.DryRun {
+				return a.printInstalled(done, nil)
+			}
+			return a.printAndMeasure(cmd.Context(), p, done, measure)
 		},
 	}
 	f.addTo(c)
+	c.Flags().BoolVar(&measure, "measure", false, "start the servers once to count the tokens of their tools")
 	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server to keep in the client (repeatable)")
 	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
 	c.Flags().StringVar(&f.Command, "command", "", "the command with which the client starts Retort")
@@ -270,9 +277,13 @@ func retortCommand(project bool) string {
 	return self
 }
 
-func (a clientCommands) printInstalled(done *clientfiles.InstallResult) error {
+// printInstalled prints what an install did. As JSON, it also prints the cost, which may be nil.
+func (a clientCommands) printInstalled(done *clientfiles.InstallResult, cost *installCost) error {
 	if a.asJSON {
-		return a.printJSON(done)
+		return a.printJSON(struct {
+			*clientfiles.InstallResult
+			Cost *installCost `json:"cost,omitempty"`
+		}{done, cost})
 	}
 	if len(done.Moved) > 0 {
 		if err := a.printImportedServers(done.Moved); err != nil {
@@ -289,8 +300,7 @@ func (a clientCommands) printInstalled(done *clientfiles.InstallResult) error {
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
 		fmt.Fprintf(a.stderr, "Retort was added to %s, and its servers were moved to %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
-		fmt.Fprintf(a.stderr, "cost: retort tools shows how many tokens the definitions of these servers took in every conversation\n"+
-			"undo: retort uninstall %s\n", legibleLine(done.Client))
+		fmt.Fprintf(a.stderr, "try: ask your client \"Which tools do you have for my calendar?\"\nundo: retort uninstall %s\n", legibleLine(done.Client))
 	}
 	return nil
 }

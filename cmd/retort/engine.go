@@ -16,10 +16,25 @@ import (
 )
 
 func (a *app) executeWithProgress(ctx context.Context, e *engine.Engine, req core.ExecutionRequest) core.Outcome {
-	say, done := a.startProgress("running")
+	p := a.newProgress("running")
+	p.question = func() string { return describeWaiting(e.Waiting("")) }
+	say, done := p.start()
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
 	return withResumeHint(e.Execute(a.withTerminalApproval(ctx), req))
+}
+
+// describeWaiting says which command answers the first of the questions that wait for a person. It returns "" if there
+// are no questions.
+func describeWaiting(questions []core.Approval) string {
+	if len(questions) == 0 {
+		return ""
+	}
+	text := "waiting for approval; to see it: retort approvals; to allow it: retort approvals approve " + questions[0].ID
+	if more := len(questions) - 1; more > 0 {
+		text += fmt.Sprintf(" (%d more)", more)
+	}
+	return text
 }
 
 func (a *app) readProgram(name string) (string, error) {

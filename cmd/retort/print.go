@@ -186,20 +186,42 @@ func outcomeCode(o core.Outcome) error {
 // startProgress shows on standard error that something is still running after more than a second. say sets the detail
 // that is shown and may be called from any goroutine. done stops the display and clears the line.
 func (a *app) startProgress(what string) (say func(string), done func()) {
-	p := &progressLine{app: a, what: what, start: time.Now(), end: make(chan struct{})}
-	p.wait.Go(p.runCommand)
-	return p.setDetail, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
+	return a.newProgress(what).start()
 }
 
 type progressLine struct {
-	app   *app
-	what  string
-	start time.Time
-	end   chan struct{}
-	wait  sync.WaitGroup
+	app      *app
+	what     string
+	began    time.Time
+	question func() string // nil, or says what a person must do before it goes on; "" if nothing
+	end      chan struct{}
+	wait     sync.WaitGroup
 
 	mu     sync.Mutex
 	detail string
+}
+
+func (a *app) newProgress(what string) *progressLine {
+	return &progressLine{app: a, what: what, began: time.Now(), end: make(chan struct{})}
+}
+
+// start shows the line, as startProgress describes.
+func (p *progressLine) start() (say func(string), done func()) {
+	p.wait.Go(p.showUntilEnd)
+	return p.setDetail, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
+}
+
+// text returns the line as it is now.
+func (p *progressLine) text() string {
+	p.mu.Lock()
+	detail := p.detail
+	p.mu.Unlock()
+	if p.question != nil {
+		if asked := p.question(); asked != "" {
+			detail = asked
+		}
+	}
+	return fmt.Sprintf("%s… %.0f s %s", p.what, time.Since(p.began).Seconds(), detail)
 }
 
 func (p *progressLine) setDetail(detail string) {
@@ -208,26 +230,24 @@ func (p *progressLine) setDetail(detail string) {
 	p.detail = detail
 }
 
-// runCommand shows the progress line until the command ends. On a terminal it redraws the line every 200 ms;
+// showUntilEnd shows the progress line until the command ends. On a terminal it redraws the line every 200 ms;
 // elsewhere it prints a new line every 10 s.
-func (p *progressLine) runCommand() {
+func (p *progressLine) showUntilEnd() {
 	terminal := term.IsTerminal(int(p.app.stderr.Fd()))
 	pause := time.Second
 	for {
 		select {
 		case <-p.end:
-			if terminal && time.Since(p.start) > time.Second {
+			if terminal && time.Since(p.began) > time.Second {
 				fmt.Fprint(p.app.stderr, "\r\x1b[K")
 			}
 			return
 		case <-time.After(pause):
 		}
-		p.mu.Lock()
-		line := fmt.Sprintf("%s… %.0f s %s", p.what, time.Since(p.start).Seconds(), p.detail)
-		p.mu.Unlock()
 		if p.app.asking.Load() {
 			continue
 		}
+		line := p.text()
 		if terminal {
 			fmt.Fprint(p.app.stderr, "\r\x1b[K"+line)
 			pause = 200 * time.Millisecond

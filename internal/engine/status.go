@@ -2,11 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/mcp/client"
+	"retort/internal/mcp/server"
 	"retort/internal/tokens"
 )
 
@@ -30,6 +33,20 @@ type ServerInfo struct {
 	Withheld       []string `json:"withheld,omitempty"` // of them, tools that no model is offered
 	Problems       []string `json:"problems,omitempty"`
 	Stderr         []string `json:"stderr,omitempty"` // its last lines
+}
+
+// OwnToolCost returns the number of Retort's own tools, and the tokens that their definitions take in a model's
+// context.
+func OwnToolCost() (count, size int, err error) {
+	list, err := server.ToolList(config.SandboxNames())
+	if err != nil {
+		return 0, 0, err
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(list.Tools), tokens.CountTokens(string(text)), nil
 }
 
 // Stats is the result of the MCP tool get_execution_stats.

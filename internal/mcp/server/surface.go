@@ -52,6 +52,18 @@ func (s *Server) modelTools() []modelTool {
 
 const leanTools = 4
 
+// ToolList returns the full tool list that clients get.
+func ToolList(sandboxes []string) (list mcp.ListToolsResult, err error) {
+	for _, t := range (*Server)(nil).modelTools() {
+		d, err := t.loadDefinition(sandboxes)
+		if err != nil {
+			return mcp.ListToolsResult{}, err
+		}
+		list.Tools = append(list.Tools, d)
+	}
+	return list, nil
+}
+
 // isModelTool reports whether Retort has a tool of its own with this name.
 func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })

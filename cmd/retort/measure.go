@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/config/clientfiles"
+	"retort/internal/engine"
+)
+
+// measureTimeout bounds how long install waits for the servers to list their tools.
+const measureTimeout = 15 * time.Second
+
+// toolCost counts tools and the tokens that their definitions take in a model's context.
+type toolCost struct {
+	Servers int `json:"servers,omitempty"`
+	Tools   int `json:"tools"`
+	Tokens  int `json:"tokens"`
+}
+
+// installCost compares what the tools cost in each conversation before and after an install.
+type installCost struct {
+	Before     toolCost `json:"before"`
+	Now        toolCost `json:"now"`
+	NotCounted []string `json:"not_counted,omitempty"` // servers that did not list their tools, by name
+}
+
+// printAndMeasure prints what an install did. Then, if measure is set or a person at the terminal agrees, it starts the
+// moved servers and prints what their tools cost. A failure of that is a warning, because the install is complete.
+func (a clientCommands) printAndMeasure(
+	ctx context.Context, p clientPaths, done *clientfiles.InstallResult, measure bool,
+) error {
+	if !a.asJSON {
+		if err := a.printInstalled(done, nil); err != nil {
+			return err
+		}
+		measure = measure || a.confirmMeasure(ctx, len(movedServers(done)))
+	}
+	cost, err := (*installCost)(nil), error(nil)
+	if measure {
+		if cost, err = a.measureInstall(ctx, p, done); err != nil {
+			a.printWarning("the tokens of the servers' tools were not counted: " + legibleLine(err.Error()))
+		}
+	}
+	switch {
+	case a.asJSON:
+		return a.printInstalled(done, cost)
+	case cost != nil:
+		a.printInstallCost(cost)
+	}
+	return nil
+}
+
+// confirmMeasure asks at the terminal whether to start n servers. Without a terminal, it returns false: nothing in a
+// client's file may start anything unless a person asks for it.
+func (a clientCommands) confirmMeasure(ctx context.Context, n int) bool {
+	tty, err := openTerminal()
+	if err != nil || n == 0 {
+		return false
+	}
+	defer tty.Close()
+	fmt.Fprintf(tty, "Start %s once, to count the tokens of their tools? [y/N] ", formatPlural(n, "server"))
+	line, err := readLine(ctx, tty)
+	return err == nil && (line == "y" || line == "yes")
+}
+
+// measureInstall starts the servers that an install moved, and counts their tools. It returns nil if there are none.
+func (a clientCommands) measureInstall(ctx context.Context, p clientPaths, done *clientfiles.InstallResult) (*installCost, error) {
+	moved := movedServers(done)
+	if len(moved) == 0 {
+		return nil, nil
+	}
+	e, err := a.openEngine(ctx, func(c *engine.Config) {
+		c.Files, c.Home, c.Reserve, c.Log = []string{done.Ours}, p.home, engine.ReserveNone, slog.New(slog.DiscardHandler)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	a.waitForServers(ctx, e, measureTimeout, moved...)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cost := countServers(e.ListServers(), moved)
+	cost.Now.Tools, cost.Now.Tokens, err = engine.OwnToolCost()
+	return cost, err
+}
+
+// movedServers returns the names in Retort's file of the servers that an install moved there.
+func movedServers(done *clientfiles.InstallResult) (names []string) {
+	for _, s := range done.Moved {
+		name := s.Name
+		if s.As != "" {
+			name = s.As
+		}
+		if !s.Disabled && (s.State == clientfiles.Added || s.State == clientfiles.Same) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// countServers adds up the tools of those servers whose names are in the list moved.
+func countServers(servers []engine.ServerInfo, moved []string) *installCost {
+	cost := &installCost{}
+	for _, s := range servers {
+		switch {
+		case !slices.Contains(moved, s.Name):
+		case s.Error != nil || s.Tools == 0:
+			cost.NotCounted = append(cost.NotCounted, s.Name)
+		default:
+			cost.Before.Servers++
+			cost.Before.Tools += s.Tools
+			cost.Before.Tokens += s.Tokens
+		}
+	}
+	return cost
+}
+
+func (a clientCommands) printInstallCost(cost *installCost) {
+	if cost.Before.Servers > 0 {
+		fmt.Fprintf(
+			a.stderr, "before: %s, %s, %s tokens in every conversation\nnow: %s, %s tokens\n",
+			formatPlural(cost.Before.Servers, "server"), formatPlural(cost.Before.Tools, "tool"), groupThousands(cost.Before.Tokens),
+			formatPlural(cost.Now.Tools, "tool"), groupThousands(cost.Now.Tokens),
+		)
+	}
+	if len(cost.NotCounted) > 0 {
+		fmt.Fprintf(
+			a.stderr, "not counted, because their tools could not be listed: %s; retort doctor says why\n",
+			legibleLine(strings.Join(cost.NotCounted, ", ")),
+		)
+	}
+}
