@@ -95,7 +95,11 @@ func (r *release) buildPlatform(flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.bundle(*out, *binary, p), r.platformPackage(*out, *binary, p), r.bill(*out, *binary, p, committed))
+	// The bill of materials comes first, because it fails unless the file is a binary of Go.
+	if err := r.bill(*out, *binary, p, committed); err != nil {
+		return err
+	}
+	return errors.Join(r.bundle(*out, *binary, p), r.platformPackage(*out, *binary, p))
 }
 
 func (r *release) bundle(out, binary string, p packaging.Platform) error {

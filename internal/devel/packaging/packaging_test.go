@@ -210,8 +210,10 @@ func TestTemplateIsNoEntry(t *testing.T) {
 // prove nothing.
 func TestSchemasCanRefuse(t *testing.T) {
 	for schema, document := range map[string]any{
-		"registry/server.schema.json": map[string]any{"name": "no namespace", "description": "d", "version": "1"},
-		"mcpb/manifest.schema.json":   map[string]any{"manifest_version": "0.3", "name": "n", "version": "1", "description": "d", "author": map[string]any{"name": "a"}},
+		"registry/server.schema.json":     map[string]any{"name": "no namespace", "description": "d", "version": "1"},
+		"spdx/required.schema.json":       map[string]any{"spdxVersion": "SPDX-2.3", "packages": []any{}},
+		"provenance/required.schema.json": map[string]any{"_type": "https://in-toto.io/Statement/v1", "subject": []any{}},
+		"mcpb/manifest.schema.json":       map[string]any{"manifest_version": "0.3", "name": "n", "version": "1", "description": "d", "author": map[string]any{"name": "a"}},
 	} {
 		s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", schema))
 		if err != nil {

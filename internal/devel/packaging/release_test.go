@@ -89,7 +89,7 @@ func TestReleaseNeedsAccounts(t *testing.T) {
 	bash := testenv.Need(t, "bash")
 	valid := accountsText(accounts())
 	for name, tt := range map[string]struct{ text, want string }{
-		"placeholder": {strings.Replace(valid, "=some-one\n", "=placeholder-owner\n", 1), "RELEASE_OWNER"},
+		"placeholder": {strings.Replace(valid, "=some-one\n", "=placeholder\n", 1), "RELEASE_OWNER"},
 		"empty":       {strings.Replace(valid, "=@some-scope\n", "=\n", 1), "RELEASE_NPM_SCOPE"},
 		"missing":     {strings.Replace(valid, "RELEASE_BUILDER=https://builder.example/release\n", "", 1), "RELEASE_BUILDER"},
 		"complete":    {valid, "GoReleaser"}, // it could not build that
