@@ -157,7 +157,7 @@ case ${1:-prepare} in
     install_goreleaser
     release --snapshot --skip=docker
     build_images
-    say "made in dist: $(cd dist && printf '%s ' *.* homebrew/* registry/*)"
+    say "the files are in dist; SHA256SUMS lists those that a release publishes"
     ;;
   publish)
     check_accounts
