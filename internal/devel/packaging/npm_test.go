@@ -214,11 +214,15 @@ func checkForwarded(t *testing.T, command string, signal syscall.Signal) {
 		t.Fatal(err)
 	}
 	defer stdin.Close()
-	stdout, err := c.StdoutPipe()
+	stdout, output, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
+	defer stdout.Close()
+	c.Stdout = output
+	err = c.Start()
+	output.Close()
+	if err != nil {
 		t.Fatal(err)
 	}
 	ready := make([]byte, len("ready\n"))
@@ -228,11 +232,12 @@ func checkForwarded(t *testing.T, command string, signal syscall.Signal) {
 	if err := c.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
+	_ = c.Wait()
+	stdin.Close() // ends the program if it still runs
 	text, err := io.ReadAll(stdout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait()
 	if got := strings.TrimSpace(string(text)); got != signalName(signal) || c.ProcessState.ExitCode() != 9 {
 		t.Errorf("the program received %q, and the wrapper ended with %v", got, c.ProcessState)
 	}

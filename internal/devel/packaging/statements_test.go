@@ -15,7 +15,8 @@ func testBinary() Binary {
 	return Binary{
 		Build: &debug.BuildInfo{GoVersion: "go1.26.8 X:test", Deps: []*debug.Module{
 			{Path: "example.org/a/b", Version: "v1.2.3", Sum: "h1:AAAA="},
-			{Path: "example.org/a-b", Version: "v1.2.3+incompatible"},
+			{Path: "example.org/a-b", Version: "v1.2.3"},
+			{Path: "example.org/old", Version: "v2.0.0+incompatible"},
 			{Path: "example.org/local", Version: "v0.0.0", Replace: &debug.Module{Path: "./local", Version: "(devel)"}},
 			{Path: "example.org/forked", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/fork", Version: "v1.0.1"}},
 		}},
@@ -42,7 +43,7 @@ func TestSBOM(t *testing.T) {
 		}
 		ids[p.ID] = true
 	}
-	want := "retort 1.2.3,stdlib 1.26.8,example.org/a/b v1.2.3,example.org/a-b v1.2.3+incompatible,example.org/local ,example.org/fork v1.0.1"
+	want := "retort 1.2.3,stdlib 1.26.8,example.org/a/b v1.2.3,example.org/a-b v1.2.3,example.org/old v2.0.0+incompatible,example.org/local ,example.org/fork v1.0.1"
 	if got := strings.Join(names, ","); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -54,7 +55,7 @@ func TestSBOM(t *testing.T) {
 	if len(d.Relationships) != len(d.Packages) || d.Creation.Created != "2026-11-26T16:00:00Z" || d.Packages[0].Checksums[0].Value != testSum {
 		t.Errorf("%s", text)
 	}
-	if !strings.Contains(string(text), "pkg:golang/example.org/a-b@v1.2.3%2Bincompatible") || !strings.Contains(string(text), "h1:AAAA=") {
+	if !strings.Contains(string(text), "pkg:golang/example.org/old@v2.0.0%2Bincompatible") || !strings.Contains(string(text), "h1:AAAA=") {
 		t.Errorf("%s", text)
 	}
 }
