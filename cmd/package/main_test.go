@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,5 +133,18 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v is made", names)
 			}
 		})
+	}
+}
+
+// TestNoHalfFiles checks that no file is left if its content cannot be written.
+func TestNoHalfFiles(t *testing.T) {
+	dir := t.TempDir()
+	r := &release{stdout: io.Discard}
+	err := r.create(dir, "half", func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		return io.ErrUnexpectedEOF
+	})
+	if names := namesIn(t, dir); !errors.Is(err, io.ErrUnexpectedEOF) || names != nil {
+		t.Errorf("%v, %v", err, names)
 	}
 }
