@@ -136,7 +136,8 @@ func (r *release) bill(out, binary string, p packaging.Platform, committed time.
 	if err != nil {
 		return err
 	}
-	text, err := packaging.SBOM(r.version, r.accounts, packaging.Binary{Build: build, SHA256: sum, Platform: p, Time: committed})
+	described := packaging.Binary{Build: build, SHA256: sum, Platform: p, Time: committed}
+	text, err := packaging.SBOM(r.version, r.accounts, described)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,9 @@ func (r *release) writeEntry(flags *flag.FlagSet, args []string) error {
 		if err != nil {
 			return nil, err
 		}
-		bundles := slices.DeleteFunc(files, func(f packaging.ReleaseFile) bool { return !strings.HasSuffix(f.Name, ".mcpb") })
+		bundles := slices.DeleteFunc(files, func(f packaging.ReleaseFile) bool {
+			return !strings.HasSuffix(f.Name, ".mcpb")
+		})
 		if len(bundles) == 0 {
 			return nil, errors.New("the checksums list no bundles")
 		}
@@ -185,7 +188,9 @@ func (r *release) writeProvenance(flags *flag.FlagSet, args []string) error {
 }
 
 // writeFromSums writes a file that render makes from the files in SHA256SUMS.
-func (r *release) writeFromSums(flags *flag.FlagSet, args []string, render func([]packaging.ReleaseFile) ([]byte, error)) error {
+func (r *release) writeFromSums(flags *flag.FlagSet, args []string,
+	render func([]packaging.ReleaseFile) ([]byte, error),
+) error {
 	sums := flags.String("sums", "", "file with the checksums of the release")
 	out := flags.String("out", "", "file to write")
 	if err := parse(flags, args, "sums", "out"); err != nil {

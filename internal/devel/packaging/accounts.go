@@ -20,8 +20,10 @@ type accountRule struct {
 
 // accountRules accept no character that has a meaning in JSON, Ruby, YAML or a shell.
 var accountRules = []accountRule{
-	{"RELEASE_OWNER", regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`), func(a *Accounts) *string { return &a.Owner }},
-	{"RELEASE_NPM_SCOPE", regexp.MustCompile(`^@[a-z0-9][a-z0-9._-]*$`), func(a *Accounts) *string { return &a.NPMScope }},
+	{"RELEASE_OWNER", regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`),
+		func(a *Accounts) *string { return &a.Owner }},
+	{"RELEASE_NPM_SCOPE", regexp.MustCompile(`^@[a-z0-9][a-z0-9._-]*$`),
+		func(a *Accounts) *string { return &a.NPMScope }},
 	{"RELEASE_NPM_PACKAGE", regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`),
 		func(a *Accounts) *string { return &a.NPMPackage }},
 	{"RELEASE_IMAGE", regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)+$`),
@@ -30,7 +32,8 @@ var accountRules = []accountRule{
 		func(a *Accounts) *string { return &a.HomebrewTap }},
 	{"RELEASE_MAINTAINER", regexp.MustCompile(`^[A-Za-z0-9._+-]+@[A-Za-z0-9.-]+$`),
 		func(a *Accounts) *string { return &a.Maintainer }},
-	{"RELEASE_BUILDER", regexp.MustCompile(`^https://[A-Za-z0-9./_-]+$`), func(a *Accounts) *string { return &a.Builder }},
+	{"RELEASE_BUILDER", regexp.MustCompile(`^https://[A-Za-z0-9./_-]+$`),
+		func(a *Accounts) *string { return &a.Builder }},
 }
 
 // ParseAccounts reads the text of packaging/accounts.env. It returns an error if a variable is missing, unknown, given

@@ -47,7 +47,8 @@ func brewSystems(version string, accounts Accounts, files []ReleaseFile) (system
 			name := Platform{s.os, c.arch}.fileName(version, "tar.gz")
 			for _, f := range files {
 				if f.Name == name {
-					system.Archives = append(system.Archives, brewArchive{c.name, accounts.downloadURL(version, name), f.SHA256})
+					archive := brewArchive{c.name, accounts.downloadURL(version, name), f.SHA256}
+					system.Archives = append(system.Archives, archive)
 				}
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"time"
 )
 
@@ -30,7 +29,8 @@ func WriteWrapper(w io.Writer, templates fs.FS, version string, accounts Account
 	for _, p := range Platforms() {
 		dependencies[accounts.NPMScope+"/retort-"+p.nodeName()] = version
 	}
-	n := npmPackage{templates: templates, folder: "wrapper", values: map[string]string{"@VERSION@": version}, accounts: accounts}
+	values := map[string]string{"@VERSION@": version}
+	n := npmPackage{templates: templates, folder: "wrapper", values: values, accounts: accounts}
 	files, err := n.files(map[string]any{"optionalDependencies": dependencies})
 	if err != nil {
 		return err
@@ -39,12 +39,13 @@ func WriteWrapper(w io.Writer, templates fs.FS, version string, accounts Account
 	if err != nil {
 		return err
 	}
-	return writeTarball(w, append(files, bytesFile("LICENSE", 0o644, licence), bytesFile("bin/retort.js", 0o755, script)))
+	files = append(files, bytesFile("LICENSE", 0o644, licence), bytesFile("bin/retort.js", 0o755, script))
+	return writeTarball(w, files)
 }
 
 // WritePlatformPackage writes the npm package with the binary of a platform, which has size bytes.
-func WritePlatformPackage(w io.Writer, templates fs.FS, version string, accounts Accounts, licence []byte, binary io.Reader,
-	size int64, p Platform,
+func WritePlatformPackage(w io.Writer, templates fs.FS, version string, accounts Accounts, licence []byte,
+	binary io.Reader, size int64, p Platform,
 ) error {
 	if err := CheckVersion(version); err != nil {
 		return err
@@ -122,7 +123,7 @@ func writeTarball(w io.Writer, files []tarFile) error {
 	z := gzip.NewWriter(w)
 	archive := tar.NewWriter(z)
 	for _, f := range files {
-		h := &tar.Header{Name: "package/" + strings.TrimPrefix(f.name, "/"), Mode: f.mode, Size: f.size, ModTime: packed, Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: "package/" + f.name, Mode: f.mode, Size: f.size, ModTime: packed, Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}

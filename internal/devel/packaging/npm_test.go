@@ -187,11 +187,11 @@ func TestWrapper(t *testing.T) {
 	t.Run("streams and exit code", func(t *testing.T) {
 		c := exec.CommandContext(testenv.Context(t), command, "echo", "a b", "--flag", "")
 		c.Stdin = strings.NewReader("input")
-		var out, errors bytes.Buffer
-		c.Stdout, c.Stderr = &out, &errors
+		var out, said bytes.Buffer
+		c.Stdout, c.Stderr = &out, &said
 		_ = c.Run()
-		if code := c.ProcessState.ExitCode(); code != 7 || out.String() != "a b|--flag| input" || errors.String() != "done\n" {
-			t.Errorf("exit code %d: %s%s", code, &out, &errors)
+		if code := c.ProcessState.ExitCode(); code != 7 || out.String() != "a b|--flag| input" || said.String() != "done\n" {
+			t.Errorf("exit code %d: %s%s", code, &out, &said)
 		}
 	})
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {

@@ -69,7 +69,8 @@ func Provenance(accounts Accounts, b Build, files []ReleaseFile) ([]byte, error)
 	definition.Type = accounts.repository() + "/blob/v" + b.Version + "/docs/contributing/releasing.md#build-type"
 	definition.External = map[string]any{"source": source, "version": b.Version, "dryRun": b.DryRun}
 	definition.Internal = map[string]any{"go": b.Go, "modified": b.Modified}
-	definition.Dependencies = append([]resource{{URI: source, Digest: map[string]string{"gitCommit": b.Commit}}}, modules...)
+	commit := resource{URI: source, Digest: map[string]string{"gitCommit": b.Commit}}
+	definition.Dependencies = append([]resource{commit}, modules...)
 	s.Predicate.Run.Builder.ID = accounts.Builder
 	if b.DryRun {
 		s.Predicate.Run.Builder.ID += "#dry-run"
@@ -110,7 +111,8 @@ func moduleResources(goSum []byte) ([]resource, error) {
 		if !found || err != nil {
 			return nil, fmt.Errorf("go.sum, line %d: %q is not a hash", number+1, fields[2])
 		}
-		list = append(list, resource{URI: modulePURL(fields[0], fields[1]), Digest: map[string]string{"dirHash": hex.EncodeToString(sum)}})
+		digest := map[string]string{"dirHash": hex.EncodeToString(sum)}
+		list = append(list, resource{URI: modulePURL(fields[0], fields[1]), Digest: digest})
 	}
 	return list, nil
 }

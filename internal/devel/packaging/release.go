@@ -12,7 +12,8 @@ type Platform struct{ OS, Arch string }
 // Platforms returns the platforms of a release, in the order of .goreleaser.yaml.
 func Platforms() []Platform {
 	return []Platform{
-		{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
+		{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+		{"windows", "amd64"}, {"windows", "arm64"},
 	}
 }
 

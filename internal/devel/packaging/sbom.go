@@ -124,7 +124,7 @@ func modulePackage(m *debug.Module) spdxPackage {
 	if m.Replace != nil {
 		used = m.Replace
 	}
-	if strings.HasPrefix(used.Path, ".") || strings.HasPrefix(used.Path, "/") || used.Version == "" || used.Version == "(devel)" {
+	if used.Version == "" || used.Version == "(devel)" {
 		p := newSPDXPackage(moduleID(m.Path, ""), m.Path, "")
 		p.Comment = "This module is part of the Retort repository."
 		return p
