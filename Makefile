@@ -4,6 +4,8 @@
 # make test-race  the tests of packages that start no processes, with the race detector
 # make test-all  test and test-sandboxes with every combination, for releases
 # make soak   the tests of make test, 20 times in random order on a busy machine
+# make release-dry  the files of a release in dist, without publishing; TARGETS=linux/amd64 makes those of one target
+# make test-release  release-dry for this machine; installs the packages in empty folders and runs them
 # make check  formatting, vet, other systems, linters, known vulnerabilities
 # make bench  what the engine costs on this machine
 # make build  bin/retort
@@ -16,7 +18,7 @@ export CGO_ENABLED = 0
 export GOFLAGS = -trimpath
 STRIP = -ldflags="-s -w"
 
-.PHONY: help demo test test-sandboxes test-race test-all soak check bench build install clean
+.PHONY: help demo test test-sandboxes test-race test-all release-dry test-release soak check bench build install clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -35,6 +37,14 @@ test-race:
 
 test-all:
 	scripts/test.sh all
+
+release-dry:
+	TARGETS="$(TARGETS)" scripts/release.sh dry
+
+test-release:
+	TARGETS="$$(go env GOOS)/$$(go env GOARCH)" scripts/release.sh dry
+	RETORT_REQUIRE=$(RETORT_REQUIRE) RETORT_DIST=$(CURDIR)/dist go test -count=1 -v ./internal/devel/packaging \
+		-run '^(TestDebianPackage|TestRPMPackage|TestArchive|TestNPMInstall|TestReleaseFiles)$$'
 
 soak:
 	scripts/soak.sh

@@ -1,113 +1,65 @@
-// Command package builds the files of a Retort release other than the binaries of the command.
+// Command package builds the files of a Retort release that GoReleaser does not build. It runs in the root of the
+// repository and reads the accounts from packaging/accounts.env.
 //
-//	package -binary FILE -os OS -arch ARCH [-out DIR]   builds a bundle for desktop clients
-//	package -owner ACCOUNT [-out DIR]                   builds the entry for the MCP registry from the bundles in DIR
+//	package version
+//	    prints the version of the release
+//	package wrapper [-out DIR]
+//	    builds the npm package that users install
+//	package platform -binary FILE -os OS -arch ARCH -time TIME [-out DIR]
+//	    builds the bundle for desktop clients, the npm package and the bill of materials of a binary
+//	package formula|registry -sums FILE -out FILE
+//	    writes the Homebrew formula, or the entry for the MCP registry, from the checksums of a release
+//	package provenance -sums FILE -commit COMMIT [-modified] [-dry-run] -out FILE
+//	    writes the provenance statement of the files in the checksums
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-
-	"retort/internal/devel/packaging"
+	"strings"
 )
 
 func main() {
-	templates := flag.String("templates", "packaging", "folder with manifest.json and server.json")
-	out := flag.String("out", "bin/release", "folder to write to")
-	binary := flag.String("binary", "", "binary to bundle")
-	owner := flag.String("owner", "", "account that publishes the release")
-	var p packaging.Platform
-	flag.StringVar(&p.OS, "os", "", "operating system of the binary: linux, darwin or windows")
-	flag.StringVar(&p.Arch, "arch", "", "architecture of the binary: amd64 or arm64")
-	flag.Parse()
-	var err error
-	switch {
-	case *binary != "" && *owner == "" && p.OS != "" && p.Arch != "":
-		err = bundle(*templates, *out, *binary, p)
-	case *owner != "" && *binary == "":
-		err = entry(*templates, *out, *owner)
-	default:
-		err = errors.New("give either -binary, -os and -arch, or -owner")
-	}
-	if err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "package:", err)
 		os.Exit(1)
 	}
 }
 
-func bundle(templates, out, binary string, p packaging.Platform) error {
-	manifest, err := os.ReadFile(filepath.Join(templates, "manifest.json"))
-	if err != nil {
-		return err
+// run executes a command line. It writes the names of the files that it builds to out.
+func run(args []string, out io.Writer) error {
+	commands := map[string]func(*release, *flag.FlagSet, []string) error{
+		"version": (*release).printVersion, "wrapper": (*release).buildWrapper, "platform": (*release).buildPlatform,
+		"formula": (*release).writeFormula, "registry": (*release).writeEntry, "provenance": (*release).writeProvenance,
 	}
-	version, err := packaging.ReadVersion(manifest)
-	if err != nil {
-		return err
+	if len(args) == 0 || commands[args[0]] == nil {
+		return errors.New("the first argument must be version, wrapper, platform, formula, registry or provenance")
 	}
-	in, err := os.Open(binary)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
-	name := filepath.Join(out, packaging.BundleName(version, p))
-	into, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(packaging.WriteBundle(into, manifest, in, p), into.Close()); err != nil {
-		return errors.Join(err, os.Remove(name))
-	}
-	fmt.Println(name)
-	return nil
+	flags := flag.NewFlagSet("package "+args[0], flag.ContinueOnError)
+	folder := flags.String("packaging", "packaging", "folder with the templates and accounts")
+	return commands[args[0]](&release{stdout: out, folder: folder}, flags, args[1:])
 }
 
-func entry(templates, out, owner string) error {
-	template, err := os.ReadFile(filepath.Join(templates, "server.json"))
-	if err != nil {
+// parse parses the flags of a command, of which those in required must be given.
+func parse(flags *flag.FlagSet, args []string, required ...string) error {
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	names, err := filepath.Glob(filepath.Join(out, "*.mcpb"))
-	if err != nil {
-		return err
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}
-	var bundles []packaging.ReleaseFile
-	for _, name := range names {
-		sum, err := digest(name)
-		if err != nil {
-			return err
+	var missing []string
+	for _, name := range required {
+		if flags.Lookup(name).Value.String() == "" {
+			missing = append(missing, "-"+name)
 		}
-		bundles = append(bundles, packaging.ReleaseFile{Name: filepath.Base(name), SHA256: sum})
 	}
-	if len(bundles) == 0 {
-		return fmt.Errorf("there are no bundles in %s", out)
+	if len(missing) > 0 {
+		return fmt.Errorf("%s is missing", strings.Join(missing, ", "))
 	}
-	text, err := packaging.RegistryEntry(template, owner, bundles)
-	if err != nil {
-		return err
-	}
-	name := filepath.Join(out, "server.json")
-	fmt.Println(name)
-	return os.WriteFile(name, text, 0o644)
-}
-
-func digest(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return nil
 }
