@@ -63,8 +63,8 @@ func (p *Prometheus) reader() settingReader {
 		}
 		if len(r.problems) == before && p.Token == "" && !isLoopback(p.Address) {
 			r.addProblem(
-				n, `write prometheus: {address: "`+p.Address+`", token: "${METRICS_TOKEN}"}, or listen on 127.0.0.1`,
-				"other machines can reach %s, so reading metrics there needs a token", p.Address,
+				n, `write prometheus: {address: "0.0.0.0:9464", token: "${METRICS_TOKEN}"}, or listen on 127.0.0.1`,
+				"other machines can reach this address, so reading metrics there needs a token",
 			)
 		}
 	}
