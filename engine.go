@@ -30,9 +30,8 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 // Close ends all programs, connections and server processes of this engine.
 func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 
-// As returns a view of the engine for one principal. It can only see and call what the settings allow that principal.
-// It need not be closed; only the engine returned by Open must be.
-func (e *Engine) As(principal string) *Engine { return &Engine{e.engine.As(principal)} }
+// As returns the engine for one principal and its groups, with what the settings allow them. It need not be closed.
+func (e *Engine) As(principal string, groups ...string) *Engine { return &Engine{e.engine.As(principal, groups...)} }
 
 // WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
@@ -155,6 +154,7 @@ type Authenticator interface {
 // Caller is the authenticated caller of a request.
 type Caller struct {
 	Name    string      // of the principal; never empty
+	Groups  []string    // of the principal; entries such as group:finance in principals restrict it
 	Holds   func() bool // reports whether the token is still valid; if not, all its work ends; nil means always
 	Expires time.Time   // of the token; jobs that a later process takes over end then; zero means never
 }
@@ -184,5 +184,5 @@ type authenticator struct{ Authenticator }
 
 func (a authenticator) Authenticate(ctx context.Context, bearer string) (web.BearerPrincipal, error) {
 	c, err := a.Authenticator.Authenticate(ctx, bearer)
-	return web.BearerPrincipal{Name: c.Name, Holds: c.Holds, Credential: core.Credential{Expires: c.Expires}}, err
+	return web.BearerPrincipal{Name: c.Name, Groups: c.Groups, Holds: c.Holds, Credential: core.Credential{Expires: c.Expires}}, err
 }

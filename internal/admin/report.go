@@ -153,7 +153,7 @@ func describeSituation(s config.Settings) report.ReportInput {
 		set("anomalies."+kind, s.Anomalies.Actions[kind])
 	}
 	set("anomalies.webhook", formatPresence(s.Anomalies.Webhook.URL != ""))
-	set("telemetry", formatPresence(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus != ""))
+	set("telemetry", formatPresence(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus.Address != ""))
 	set("network.default", s.Network.Default)
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		set("servers."+name, serverRules(s.Servers[name]))

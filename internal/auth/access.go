@@ -20,6 +20,7 @@ import (
 type AuthenticatedPrincipal struct {
 	Name    string    // as the settings name principals
 	Scopes  []string  // of a token of the authorization server
+	Groups  []string  // that such a token names; sorted, without duplicates
 	Expires time.Time // after which it must not be believed any more; zero is never
 	Token   string    // id of one of our own tokens
 }
@@ -146,7 +147,8 @@ func refusedError(about error, format string, args ...any) *core.Error {
 }
 
 // ValidName reports whether s is a valid name for a principal: 1 to 128 bytes of printable characters, without
-// surrounding blanks.
+// surrounding blanks. It must not begin like the settings' entries for groups.
 func ValidName(s string) bool {
-	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.HasPrefix(s, core.GroupPrefix) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

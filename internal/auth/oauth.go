@@ -34,6 +34,7 @@ type OAuthOptions struct {
 	JWKS       string   // address of the issuer's keys; if empty, it is taken from the issuer's metadata
 	Scopes     []string // that a token must have, all of them
 	Principal  string   // the claim that names the principal; "sub" if empty
+	Groups     string   // the claim that lists the principal's groups; if empty, no groups are read
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
@@ -119,6 +120,10 @@ func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (Aut
 	if err != nil {
 		return AuthenticatedPrincipal{}, err
 	}
+	groups, err := r.readGroups(named)
+	if err != nil {
+		return AuthenticatedPrincipal{}, err
+	}
 	scopes := slices.Concat(c.Scope, c.Scp)
 	for _, scope := range r.o.Scopes {
 		if !slices.Contains(scopes, scope) {
@@ -127,7 +132,7 @@ func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (Aut
 			)
 		}
 	}
-	return AuthenticatedPrincipal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
+	return AuthenticatedPrincipal{Name: name, Scopes: scopes, Groups: groups, Expires: c.Expiry.Time()}, nil
 }
 
 // verifyToken parses a token and verifies that the issuer has signed it. From the token's header it uses only the
@@ -202,6 +207,11 @@ func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RF
 // verified, because many authorization servers let users enter any address.
 func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
+	if strings.HasPrefix(name, core.GroupPrefix) {
+		return "", refusedError(
+			ErrToken, "the token's claim %s begins with %s, so it could be mistaken for a group", r.o.Principal, core.GroupPrefix,
+		).WithHint("set http.oauth.principal: sub, which identifies principals by an id that users cannot choose")
+	}
 	if !ok || !ValidName(name) {
 		return "", refusedError(
 			ErrToken, "the token has no claim %s that can name a principal", r.o.Principal,

@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,6 +200,19 @@ func (l *loader) chooseSettings() {
 		l.config.Settings.reader().read(r, f.node)
 		l.config.Stated = r.stated
 		l.problems = append(l.problems, r.problems...)
+		l.warnUnreadGroups()
+	}
+}
+
+// warnUnreadGroups adds a warning for the entries of groups if the settings do not say which claim lists the groups.
+func (l *loader) warnUnreadGroups() {
+	s := l.config.Settings
+	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
+		if strings.HasPrefix(name, core.GroupPrefix) && s.HTTP.OAuth.Groups == "" {
+			l.addWarning(
+				"principals.%s restricts nobody who logs in with a token: the setting http.oauth.groups, which names the claim with the groups, is missing", name,
+			)
+		}
 	}
 }
 

@@ -352,7 +352,7 @@ func TestSettingsInDocs(t *testing.T) {
 	}
 	checked := map[string]bool{}
 	for _, b := range blocks {
-		s, err := ParseSettings(b.file, "/p", []byte(b.text), func(string) (string, bool) { return "x", true })
+		s, err := ParseSettings(b.file, "/p", []byte(b.text), func(string) (string, bool) { return "0123456789abcdef", true })
 		if err != nil {
 			t.Error(err)
 			continue

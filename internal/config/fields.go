@@ -63,7 +63,7 @@ func (s *Settings) accessFields() []fieldReader {
 		{"approval", "Which calls run without approval, and how long approvals are waited for.", s.Approval.reader()},
 		{"anomalies", "Reactions to unusual behaviour.", s.Anomalies.reader()},
 		{"servers", "Settings for single servers, by their name.", readMap(&s.Servers, checkServerName, (*ServerSettings).reader)},
-		{"principals", "What single principals may do. It only narrows what all may do.", readMap(&s.Principals, checkPrincipalName, (*Principal).reader)},
+		{"principals", "What single principals may do, and members of groups such as group:finance. It only narrows what all may do.", readMap(&s.Principals, checkPrincipalName, (*Principal).reader)},
 		{"toolChanges", "What happens to a tool whose definition differs from the trusted one.", readToolChanges(&s.ToolChanges)},
 		{"toolDefinitions", "Folders with definitions of tools.", readList(&s.ToolDefinitions, readPath)},
 		{"search", "How tools are found.", readObject(fieldReader{"embeddings", "Endpoint for embeddings, compatible with OpenAI's.", s.Search.Embeddings.reader()})},
@@ -247,7 +247,7 @@ func (p *Principal) reader() settingReader {
 }
 
 func checkPrincipalName(r *nodeReader, key *valueNode) {
-	if s := key.text; strings.TrimSpace(s) == "" || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
+	if s := key.text; strings.TrimSpace(s) == "" || s == core.GroupPrefix || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
 		r.addProblem(key, "", "%q is not a valid name for a principal", shortenText(s))
 	}
 }

@@ -88,7 +88,7 @@ func (n *NetworkRule) reader() settingReader {
 				r.addProblem(v, "", "the rule does not name a domain")
 			}
 		},
-		schema: anyOf(domain.schema, whole.schema.withRequired("domain")),
+		schema: anyOf(typeSchema("string"), whole.schema.withRequired("domain")),
 		show:   whole.show,
 	}
 }

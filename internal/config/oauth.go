@@ -14,6 +14,7 @@ type OAuth struct {
 	JWKS       string   // the URL of the issuer's keys, if its metadata does not name it
 	Scopes     []string // that a token must have, all of them
 	Principal  string   // the claim that names the principal
+	Groups     string   // the claim that lists the principal's groups; if empty, no groups are read
 	Algorithms []string // of signatures
 }
 
@@ -28,6 +29,7 @@ func (o *OAuth) reader() settingReader {
 		fieldReader{"jwks", "Address of the issuer's keys, if its metadata does not name it.", readTrustworthy(&o.JWKS, "https://login.example.com")},
 		fieldReader{"scopes", "Scopes that an access token must have, all of them.", readList(&o.Scopes, func(s *string) settingReader { return readMatching(s, "a scope such as mcp:tools", claimText) })},
 		fieldReader{"principal", "Claim that names the principal, such as sub or email.", readMatching(&o.Principal, "the name of a claim, such as sub or email", claimText)},
+		fieldReader{"groups", "Claim that lists the groups of the user, such as groups or realm_access.roles. By default no groups are read.", readMatching(&o.Groups, "the name of a claim, such as groups or realm_access.roles", claimText)},
 		fieldReader{"algorithms", "Accepted algorithms of signatures.", readList(&o.Algorithms, func(s *string) settingReader {
 			return readOneOf(s, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 		})},

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // Telemetry configures where traces and metrics of executions are exported. An empty address turns that export off.
@@ -12,7 +13,13 @@ type Telemetry struct {
 	Metrics    string            // such a collector
 	Headers    map[string]string // sent to both
 	Ratio      float64           // of traces that begin here, above 0 and up to 1
-	Prometheus string            // address on this machine where metrics can be asked for
+	Prometheus Prometheus
+}
+
+// Prometheus configures the listener at which Prometheus reads metrics. If Address is empty, there is no listener.
+type Prometheus struct {
+	Address string // host:port
+	Token   string // that requests must have; it is never empty for an address that other machines can reach
 }
 
 // Stats configures how usage is shown.
@@ -33,8 +40,46 @@ func (t *Telemetry) reader() settingReader {
 		fieldReader{"metrics", "Collector that receives metrics, as OTLP over HTTP.", collector(&t.Metrics)},
 		fieldReader{"headers", "Headers that are sent to both collectors.", readMap(&t.Headers, checkHeaderName, readHeaderValue)},
 		fieldReader{"ratio", "Part of the traces that is exported, from 0.0001 to 1.", readFloat(&t.Ratio, 0.0001, 1)},
-		fieldReader{"prometheus", "Address of this machine at which Prometheus can read metrics.", readChecked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
+		fieldReader{"prometheus", "Where Prometheus can read metrics: an address of this machine, or an object with any address and a token.", t.Prometheus.reader()},
 	)
+}
+
+// reader reads an address of this machine, or an object with any address and a token.
+func (p *Prometheus) reader() settingReader {
+	address := readChecked(&p.Address, "an address such as 127.0.0.1:9464", func(s string) bool {
+		_, ok := splitAddress(s)
+		return ok
+	})
+	whole := requireKeys(readObject(
+		fieldReader{"address", "Address to listen on.", address},
+		fieldReader{"token", "Token that Prometheus must send, usually a variable such as ${METRICS_TOKEN}.", secret(readChecked(&p.Token, "a token of 16 to 512 letters, digits or other visible characters", isMetricsToken))},
+	), "address")
+	read := func(r *nodeReader, n *valueNode) {
+		before := len(r.problems)
+		if n.kind == objectKind {
+			whole.read(r, n)
+		} else {
+			address.read(r, n)
+		}
+		if len(r.problems) == before && p.Token == "" && !isLoopback(p.Address) {
+			r.addProblem(
+				n, `write prometheus: {address: "0.0.0.0:9464", token: "${METRICS_TOKEN}"}, or listen on 127.0.0.1`,
+				"other machines can reach this address, so reading metrics there needs a token",
+			)
+		}
+	}
+	show := func() any {
+		if p.Token == "" {
+			return address.show()
+		}
+		return whole.show()
+	}
+	return settingReader{read, anyOf(textSchema, whole.schema), show}
+}
+
+// isMetricsToken reports whether s is long enough to be a secret and can be sent in a header.
+func isMetricsToken(s string) bool {
+	return len(s) >= 16 && len(s) <= 512 && !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
 }
 
 func (s *Stats) reader() settingReader {
@@ -55,11 +100,17 @@ func readFloat(v *float64, lo, hi float64) settingReader {
 
 // isLoopback reports whether s is a loopback address with a port, which only this machine can reach.
 func isLoopback(s string) bool {
+	host, ok := splitAddress(s)
+	address, err := netip.ParseAddr(host)
+	return ok && (host == "localhost" || err == nil && address.IsLoopback())
+}
+
+// splitAddress returns the host of an address with a port, and whether the address is valid. The host may be empty.
+func splitAddress(s string) (host string, ok bool) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return false
+		return "", false
 	}
 	n, err := strconv.Atoi(port)
-	address, failed := netip.ParseAddr(host)
-	return err == nil && n >= 0 && n <= 65_535 && (host == "localhost" || failed == nil && address.IsLoopback())
+	return host, err == nil && n >= 0 && n <= 65_535
 }

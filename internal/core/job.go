@@ -35,6 +35,7 @@ type Job struct {
 	// Credential refers to the access token with which the job was submitted. If that token is revoked, the job does
 	// not run.
 	Credential Credential
+	Groups     []string // of which the principal was a member then; their rules apply to the job
 }
 
 // Values of Job.Kind.
@@ -118,6 +119,8 @@ type JobState struct {
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
 	// Credential refers to the access token with which the job was submitted.
 	Credential Credential `json:"credential,omitzero"`
+	// Groups lists the groups of which the principal was a member when the job was submitted.
+	Groups []string `json:"groups,omitempty"`
 }
 
 // LastUpdate returns the latest time recorded in the state.

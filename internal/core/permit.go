@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// GroupPrefix begins the names of the settings' entries for the members of a group, such as group:finance. The name
+// of a principal never begins with it.
+const GroupPrefix = "group:"
+
 // Credential refers to the access token of a remote principal, in a form that can be stored. The zero Credential
 // means the person at this machine.
 type Credential struct {

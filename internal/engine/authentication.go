@@ -30,8 +30,9 @@ type authenticator struct {
 	guard  *auth.Guard
 	tokens *auth.TokenStore // nil if the configuration has no place for tokens
 	oauth  bool             // the settings name an authorization server
-	// refusedError returns the reason why the engine refuses all calls of a principal, or nil if it does not.
-	refusedError func(principal string) *core.Error
+	// refusedError returns the reason why the engine refuses all calls of a member of these groups, or nil if it does
+	// not.
+	refusedError func(principal string, groups []string) *core.Error
 }
 
 func (e *Engine) newAuthenticator() (*authenticator, error) {
@@ -50,7 +51,9 @@ func (e *Engine) newAuthenticator() (*authenticator, error) {
 	}
 	return &authenticator{
 		guard: auth.NewGuard(tokens, oauth), tokens: tokens, oauth: oauth != nil,
-		refusedError: func(principal string) *core.Error { return e.policy.ViewFor(principal).RefusedError() },
+		refusedError: func(principal string, groups []string) *core.Error {
+			return e.policy.ViewFor(principal, groups...).RefusedError()
+		},
 	}, nil
 }
 
@@ -63,7 +66,7 @@ func (a *authenticator) Authenticate(ctx context.Context, bearer string) (Caller
 	if err != nil {
 		return Caller{}, authRefusal{err, a.guard}
 	}
-	if refused := a.refusedError(p.Name); refused != nil {
+	if refused := a.refusedError(p.Name, p.Groups); refused != nil {
 		refused.Err = auth.ErrToken
 		return Caller{}, authRefusal{refused, a.guard}
 	}
@@ -72,8 +75,8 @@ func (a *authenticator) Authenticate(ctx context.Context, bearer string) (Caller
 		credential.Expires = p.Expires
 	}
 	return Caller{
-		Name: p.Name, Scopes: p.Scopes, Credential: credential,
-		Holds: func() bool { return a.guard.IsValid(p) && a.refusedError(p.Name) == nil },
+		Name: p.Name, Scopes: p.Scopes, Groups: p.Groups, Credential: credential,
+		Holds: func() bool { return a.guard.IsValid(p) && a.refusedError(p.Name, p.Groups) == nil },
 	}, nil
 }
 

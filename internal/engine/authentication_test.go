@@ -54,11 +54,18 @@ func newAuthority(t *testing.T) *authority {
 // token returns a token for an audience, with a scope.
 func (a *authority) token(t *testing.T, audience, scope string) string {
 	t.Helper()
-	claims, err := json.Marshal(map[string]any{"iss": a.URL, "aud": audience, "sub": "anna", "scope": scope, "exp": time.Now().Add(time.Hour).Unix()})
+	return a.sign(t, map[string]any{"aud": audience, "sub": "anna", "scope": scope})
+}
+
+// sign returns a token with these claims, which expires in an hour.
+func (a *authority) sign(t *testing.T, claims map[string]any) string {
+	t.Helper()
+	claims["iss"], claims["exp"] = a.URL, time.Now().Add(time.Hour).Unix()
+	payload, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"1","typ":"at+jwt"}`)) + "." + base64.RawURLEncoding.EncodeToString(claims)
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"1","typ":"at+jwt"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload)
 	sum := sha256.Sum256([]byte(text))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, a.key, crypto.SHA256, sum[:])
 	if err != nil {
@@ -66,6 +73,9 @@ func (a *authority) token(t *testing.T, audience, scope string) string {
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
+
+// resource is the audience of tokens for the engine under test.
+const resource = "https://retort.example.com/mcp"
 
 // told collects log records.
 type told struct {
@@ -139,7 +149,6 @@ func ask(t *testing.T, method, address, token, body string, headers ...string) *
 // TestAuthorizationServer checks that the response to a client without a token names the authorization server, and
 // that a token of this authorization server is accepted.
 func TestAuthorizationServer(t *testing.T) {
-	const resource = "https://retort.example.com/mcp"
 	a, log, home := newAuthority(t), &told{}, t.TempDir()
 	address := openListening(t, engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -96,11 +96,11 @@ func (e *Engine) ShareProcessors() {
 	}
 }
 
-// As returns the engine for one principal, restricted to what the settings allow that principal to see and call. It
-// shares all parts with e, so only the engine returned by Open must be closed.
-func (e *Engine) As(principal string) *Engine {
+// As returns the engine for one principal, restricted to what the settings allow that principal and the members of
+// these groups to see and call. It shares all parts with e, so only the engine returned by Open must be closed.
+func (e *Engine) As(principal string, groups ...string) *Engine {
 	own := *e.execution.pipeline
-	own.Policy = e.policy.ViewFor(principal)
+	own.Policy = e.policy.ViewFor(principal, groups...)
 	return &Engine{e.assembly, &own}
 }
 

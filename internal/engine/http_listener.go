@@ -49,7 +49,7 @@ func (e *Engine) Listen(l ListenOptions) (*Listener, error) {
 	return web.OpenListener(web.Options{
 		Addr: cmp.Or(l.Addr, s.Addr), Cert: s.TLS.Cert, Key: s.TLS.Key, AllowedHosts: hosts, AllowedOrigins: s.AllowedOrigins,
 		Authenticator: l.Authenticator,
-		Engine:        func(principal string) web.Engine { return e.As(principal) },
+		Engine:        func(principal string, groups []string) web.Engine { return e.As(principal, groups...) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.recordRefused,
 		Server:        server.Options{Version: Version, Lean: l.Lean, Sandboxes: config.SandboxNames(), Log: e.log},

@@ -142,7 +142,7 @@ func (e *Engine) submitInteractive(ctx context.Context, q *jobs.Queue, t Task) (
 		return a, err
 	}
 	permit := core.PermitOf(ctx)
-	j.Credential = permit.Credential
+	j.Credential, j.Groups = permit.Credential, e.pipeline.Policy.Groups()
 	state, err := q.SubmitJob(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context {
 		return core.WithPermit(callerContext{job, a}, permit)
 	})

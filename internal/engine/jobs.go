@@ -154,7 +154,7 @@ func (e *Engine) WorkOn(id string) error {
 		return err
 	}
 	q.WorkOn(id, func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
-		as := e.As(t.Task.Principal)
+		as := e.As(t.Task.Principal, t.Task.Groups...)
 		ctx = as.pipeline.WithPolicyPermit(e.restorePermit(ctx, t.Task.Credential))
 		if refused := core.PermitOf(ctx).CheckValid(); refused != nil {
 			return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusCancelled, Error: refused}
@@ -262,7 +262,7 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 		return JobState{}, err
 	}
 	peer, permit := core.PeerOf(ctx), core.PermitOf(ctx)
-	j.Credential = permit.Credential
+	j.Credential, j.Groups = permit.Credential, e.pipeline.Policy.Groups()
 	with := func(ctx context.Context) context.Context { return core.WithPermit(core.WithPeer(ctx, peer), permit) }
 	t, err := q.SubmitJob(e.pipeline.Policy.Principal(), j, with)
 	if err != nil {

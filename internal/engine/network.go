@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"retort/internal/config"
 	"retort/internal/core"
@@ -47,7 +48,11 @@ func openNetwork(c *configuration) (*egress.Network, error) {
 		return nil, err
 	}
 	for _, name := range append(slices.Collect(maps.Keys(c.config.Settings.Principals)), "") {
-		if _, err := pipeline.NarrowNetwork(network, c.policy.ViewFor(name)); err != nil {
+		view := c.policy.ViewFor(name)
+		if group, ok := strings.CutPrefix(name, core.GroupPrefix); ok {
+			view = c.policy.ViewFor("", group)
+		}
+		if _, err := pipeline.NarrowNetwork(network, view); err != nil {
 			return nil, err
 		}
 	}

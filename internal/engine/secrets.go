@@ -63,6 +63,7 @@ func (st *Stores) registerSettings(s config.Settings) {
 	st.secrets.Add(secrets.FromAddress("retort search.embeddings.url", s.Search.Embeddings.URL)...)
 	st.secrets.Add(modelKeySecrets(s.Model.Key)...)
 	st.secrets.Add(secrets.FromAddress("retort model.url", s.Model.URL)...)
+	st.secrets.Add(secrets.FromVariable("retort", "telemetry.prometheus.token", s.Telemetry.Prometheus.Token)...)
 	st.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
 	st.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
 	for _, secret := range s.Network.Secrets {

@@ -8,11 +8,12 @@ import (
 // none.
 func openTelemetry(c *configuration, data *dataAssembly, tools *toolAssembly, queue *openedQueue) (*telemetry.Telemetry, error) {
 	s := c.config.Settings.Telemetry
-	if s.Traces == "" && s.Metrics == "" && s.Prometheus == "" {
+	if s.Traces == "" && s.Metrics == "" && s.Prometheus.Address == "" {
 		return nil, nil
 	}
 	o := telemetry.Options{
-		Version: Version, Traces: s.Traces, Metrics: s.Metrics, Headers: s.Headers, Ratio: s.Ratio, Prometheus: s.Prometheus,
+		Version: Version, Traces: s.Traces, Metrics: s.Metrics, Headers: s.Headers, Ratio: s.Ratio,
+		Prometheus: s.Prometheus.Address, PrometheusToken: s.Prometheus.Token,
 		Known: tools.hasTool, Mask: c.secrets.MaskString, Log: c.log,
 	}
 	o.Tasks = func() (queued, running int) {

@@ -153,7 +153,7 @@ func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Contex
 	deadline := min(cmp.Or(j.Deadline, defaultDeadline), maxDeadline)
 	t := core.JobState{
 		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: core.TaskQueued,
-		Principal: principal, Session: cmp.Or(j.Session, "default"),
+		Principal: principal, Groups: j.Groups, Session: cmp.Or(j.Session, "default"),
 		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline),
 		Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
 	}

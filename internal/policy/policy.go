@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"retort/internal/core"
 	"retort/internal/policy/cel"
@@ -27,11 +28,13 @@ const (
 
 // Rules holds all settings of a policy. The zero value has the level write_restricted and allows every tool.
 type Rules struct {
-	AccessLimits                         // for everybody
-	Trusted      map[string]bool         // servers whose hints may lower the effects of their tools
-	Principals   map[string]AccessLimits // for one principal, on top of those for everybody
-	Commands     []AllowedCommand        // that programs may start; none where a level is ReadOnly, unless Levels say which
-	Levels       map[PermissionLevel]LevelRules
+	AccessLimits                 // for everybody
+	Trusted      map[string]bool // servers whose hints may lower the effects of their tools
+	// Principals holds limits on top of those for everybody: for one principal by name, and for the members of a group
+	// by core.GroupPrefix and the group's name. All entries that apply to a principal restrict it.
+	Principals map[string]AccessLimits
+	Commands   []AllowedCommand // that programs may start; none where a level is ReadOnly, unless Levels say which
+	Levels     map[PermissionLevel]LevelRules
 	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to these
 	// principals. If they were not listed, the default rules would apply to them, which may allow more than their own
 	// rules did.
@@ -99,7 +102,9 @@ func (d AccessDecision) Error(t *core.Tool) *core.Error {
 // Policy holds a compiled set of rules. It is safe for concurrent use.
 type Policy struct {
 	everybody *principalSight
-	named     map[string]*principalSight
+	named     map[string]*principalSight // by the name of an entry
+	combined  *combinedSights
+	forged    *principalSight // of principals whose names begin with core.GroupPrefix
 	approval  AutoApprovals
 	version   string
 	under     []*Policy // that have to allow something, too
@@ -121,8 +126,11 @@ func New(r Rules) (*Policy, error) {
 	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
 	p := &Policy{
 		everybody: &principalSight{layers: []*limitLayer{base}, trusted: trusted, commands: commands},
-		named:     map[string]*principalSight{}, approval: r.Approval, version: r.Version,
+		named:     map[string]*principalSight{}, combined: &combinedSights{made: map[string]*principalSight{}},
+		approval: r.Approval, version: r.Version,
 	}
+	forged := &limitLayer{closed: "the name of a user cannot begin with " + core.GroupPrefix}
+	p.forged = &principalSight{layers: []*limitLayer{base, forged}, trusted: trusted, commands: commands}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits, r.Levels)
 		if err != nil {
@@ -137,10 +145,13 @@ func New(r Rules) (*Policy, error) {
 	return p, nil
 }
 
-// ViewFor returns the policy as it applies to one principal. The empty principal is the user of this machine. A
-// principal without rules of its own has the default rules.
-func (p *Policy) ViewFor(principal string) *PrincipalView {
-	return &PrincipalView{principal: principal, began: p}
+// ViewFor returns the policy as it applies to one principal and the groups of which the principal is a member. The
+// empty principal is the user of this machine. A principal without rules of its own or of a group has the default
+// rules. A principal whose name begins with core.GroupPrefix may do nothing.
+func (p *Policy) ViewFor(principal string, groups ...string) *PrincipalView {
+	v := newView(principal, groups)
+	v.began = p
+	return v
 }
 
 // maxUnder bounds how many other policies can restrict one policy.
@@ -158,14 +169,56 @@ func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 // allPolicies returns the policy itself and the policies that restrict it.
 func (p *Policy) allPolicies() []*Policy { return append([]*Policy{p}, p.under...) }
 
-func (p *Policy) sightOf(principal string) *principalSight {
-	if s, ok := p.named[principal]; ok {
-		return s
+// sightOf returns the rules that apply to a view's principal.
+func (p *Policy) sightOf(v *PrincipalView) *principalSight {
+	if strings.HasPrefix(v.principal, core.GroupPrefix) {
+		return p.forged
 	}
-	return p.everybody
+	var entries []string
+	for _, name := range v.entries {
+		if _, ok := p.named[name]; ok {
+			entries = append(entries, name)
+		}
+	}
+	switch len(entries) {
+	case 0:
+		return p.everybody
+	case 1:
+		return p.named[entries[0]]
+	}
+	return p.combined.sightFor(p, entries)
 }
 
-// limitLayer holds one compiled set of limits, which applies either to everybody or to one principal. It includes the
+// combinedSights caches the rules of principals to which several entries of the settings apply, by the names of these
+// entries. It is safe for concurrent use.
+type combinedSights struct {
+	mu   sync.Mutex
+	made map[string]*principalSight
+}
+
+// maxCombined bounds how many combinations of entries are cached.
+const maxCombined = 1024
+
+// sightFor returns the rules of all these entries together. A call must pass each of them.
+func (c *combinedSights) sightFor(p *Policy, entries []string) *principalSight {
+	key := fmt.Sprintf("%q", entries)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, ok := c.made[key]; ok {
+		return s
+	}
+	if len(c.made) >= maxCombined {
+		clear(c.made)
+	}
+	s := &principalSight{layers: p.everybody.layers, trusted: p.everybody.trusted, commands: p.everybody.commands}
+	for _, name := range entries {
+		s.layers = slices.Concat(s.layers, p.named[name].layers[1:]) // the first applies to everybody
+	}
+	c.made[key] = s
+	return s
+}
+
+// limitLayer holds one compiled set of limits, which applies to everybody, to one principal or to one group. It includes the
 // rules of the permission level that belongs to these limits.
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,11 +11,13 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// PrincipalView applies the policy to one principal. A view of a Policy never changes. A view of a CurrentPolicy
+// PrincipalView applies the policy to one principal, who may be a member of groups. A view of a Policy never changes. A view of a CurrentPolicy
 // follows the policy in force. A view returned by FreezePolicy allows only what was allowed when it was created and
 // what the policy in force still allows.
 type PrincipalView struct {
 	principal string
+	groups    []string       // sorted; never changes
+	entries   []string       // names of the entries that the settings may have for the principal and these groups
 	began     *Policy        // nil: it follows
 	current   *CurrentPolicy // nil: it never changes
 }
@@ -33,13 +36,28 @@ func NewCurrent(p *Policy) *CurrentPolicy {
 // operations that call FreezePolicy from now on.
 func (c *CurrentPolicy) ReplacePolicy(p *Policy) { c.policy.Store(p) }
 
-// ViewFor returns a view for a principal that always uses the policy in force at the time of a decision.
-func (c *CurrentPolicy) ViewFor(principal string) *PrincipalView {
-	return &PrincipalView{principal: principal, current: c}
+// ViewFor returns a view for a principal and the groups of which the principal is a member. It always uses the policy
+// in force at the time of a decision.
+func (c *CurrentPolicy) ViewFor(principal string, groups ...string) *PrincipalView {
+	v := newView(principal, groups)
+	v.current = c
+	return v
+}
+
+func newView(principal string, groups []string) *PrincipalView {
+	sorted := slices.Compact(slices.Sorted(slices.Values(groups)))
+	v := &PrincipalView{principal: principal, groups: sorted, entries: []string{principal}}
+	for _, g := range v.groups {
+		v.entries = append(v.entries, core.GroupPrefix+g)
+	}
+	return v
 }
 
 // Principal returns the principal to whom the view applies. The empty principal is the user of this machine.
 func (v *PrincipalView) Principal() string { return v.principal }
+
+// Groups returns the groups of which the principal is a member, sorted. The caller must not change the list.
+func (v *PrincipalView) Groups() []string { return v.groups }
 
 // FreezePolicy returns a view for an operation that starts now, such as an execution. The operation may do only what
 // both the policy of its start and the policy in force allow. So a change of the policy can restrict it, but not
@@ -48,7 +66,9 @@ func (v *PrincipalView) FreezePolicy() *PrincipalView {
 	if v.began != nil {
 		return v
 	}
-	return &PrincipalView{principal: v.principal, began: v.InForce(), current: v.current}
+	frozen := *v
+	frozen.began = v.InForce()
+	return &frozen
 }
 
 // InForce returns the policy in force. The pointer changes whenever the policy is replaced.
@@ -73,7 +93,7 @@ func (v *PrincipalView) activePolicies() []*Policy {
 // eachSight calls f for each active policy with the rules that apply to the principal.
 func (v *PrincipalView) eachSight(f func(s *principalSight)) {
 	for _, p := range v.activePolicies() {
-		f(p.sightOf(v.principal))
+		f(p.sightOf(v))
 	}
 }
 
@@ -92,7 +112,7 @@ func (v *PrincipalView) AutoApproval() AutoApprovals {
 // RefusedError returns an error if the policy in force denies everything to the principal, otherwise nil.
 func (v *PrincipalView) RefusedError() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
-		for _, l := range p.sightOf(v.principal).layers {
+		for _, l := range p.sightOf(v).layers {
 			if l.closed != "" && refused == nil {
 				refused = core.Errorf(core.KindPolicy, "policy", "all further requests of %s are refused: %s", v.principalText(), l.closed).
 					WithHint("calls that were sent before are in the audit log; only the person who runs Retort can change the settings")
@@ -154,8 +174,8 @@ func (v *PrincipalView) VisibleToolset(whole *core.Toolset) *core.Toolset {
 	return whole
 }
 
-// principalSight holds the rules that apply to one principal, or to all principals without rules of their own. It
-// caches which tools they may see.
+// principalSight holds the rules that apply to the principals with the same entries in the settings, or to all
+// principals without an entry. It caches which tools they may see.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,11 +16,14 @@ import (
 )
 
 // Handler serves metrics to Prometheus at /metrics. It refuses requests that a web page in a browser could cause:
-// those with the host name of another machine, with an Origin header, or from another site.
+// those with an Origin header, from another site or, if no token is required, with the host name of another machine.
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !isLoopbackHost(r.Host):
+		case t.token != "" && !t.hasToken(r):
+			w.Header().Set("WWW-Authenticate", `Bearer realm="retort metrics"`)
+			http.Error(w, "send the token of telemetry.prometheus: Authorization: Bearer …", http.StatusUnauthorized)
+		case t.token == "" && !isLoopbackHost(r.Host):
 			http.Error(w, "requests to this host are not answered", http.StatusForbidden)
 		case r.Header.Get("Origin") != "" || fromOtherSite(r):
 			http.Error(w, "requests from web pages are not answered", http.StatusForbidden)
@@ -30,6 +35,13 @@ func (t *Telemetry) Handler() http.Handler {
 			t.serveMetrics(w, r)
 		}
 	})
+}
+
+// hasToken reports whether a request has the token. How long the comparison takes does not depend on the token.
+func (t *Telemetry) hasToken(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sent, wanted := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(t.token))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sent[:], wanted[:]) == 1
 }
 
 // fromOtherSite reports whether a browser has marked the request as caused by a page of another site. A request for

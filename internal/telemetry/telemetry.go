@@ -34,9 +34,10 @@ type Options struct {
 	// Ratio is the share of traces that are reported, from 0 to 1; 0 means 1. It applies to traces that begin in
 	// Retort. For a trace that begins in a client, the client decides.
 	Ratio float64
-	// Prometheus is an address on this machine at which metrics are served.
-	Prometheus string
-	Every      time.Duration // between two reports of metrics; 30 s if 0
+	// Prometheus is the address at which metrics are served. If PrometheusToken is empty, requests must name this machine
+	// as their host, so the address should be one that only this machine can reach. Otherwise they must have this token.
+	Prometheus, PrometheusToken string
+	Every                       time.Duration // between two reports of metrics; 30 s if 0
 	// Known reports whether a tool exists. Calls of all tools that do not exist are counted together, under one name.
 	Known func(server, tool string) bool
 	// Record returns the state of the audit log: how many entries are queued, and whether writing has failed. It is
@@ -68,6 +69,7 @@ type Telemetry struct {
 	queue   *spanQueue
 	server  *http.Server
 	address string
+	token   string // that requests for metrics must have; "" for none
 	close   func() error
 }
 
@@ -79,7 +81,7 @@ func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Telemetry{mask: o.Mask}
+	t := &Telemetry{mask: o.Mask, token: o.PrometheusToken}
 	if t.mask == nil {
 		t.mask = func(s string) string { return s }
 	}

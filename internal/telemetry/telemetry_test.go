@@ -123,6 +123,35 @@ func TestLabelsAreEscaped(t *testing.T) {
 	}
 }
 
+// TestToken checks that metrics behind a token are answered for any host, and only with the token.
+func TestToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	tel, err := Open(Options{Prometheus: "127.0.0.1:0", PrometheusToken: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Close()
+	for header, want := range map[string]int{
+		"Bearer " + token: 200, "bearer " + token: 200, "": 401, token: 401, "Basic " + token: 401, "Bearer ": 401, "Bearer": 401,
+		"Bearer " + token + "0": 401, "Bearer " + token[1:]: 401, "Bearer  " + token: 401,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://retort.example:9464/metrics", nil)
+		r.Header.Set("Authorization", header)
+		w := httptest.NewRecorder()
+		tel.Handler().ServeHTTP(w, r)
+		if w.Code != want || (w.Header().Get("WWW-Authenticate") != "") != (want == 401) || want == 401 && strings.Contains(w.Body.String(), "retort_") {
+			t.Errorf("%q: %d %v %s", header, w.Code, w.Header(), w.Body)
+		}
+	}
+	page := httptest.NewRequest(http.MethodGet, "http://retort.example:9464/metrics", nil)
+	page.Header.Set("Authorization", "Bearer "+token)
+	page.Header.Set("Origin", "https://evil.example")
+	w := httptest.NewRecorder()
+	if tel.Handler().ServeHTTP(w, page); w.Code != 403 {
+		t.Error(w.Code)
+	}
+}
+
 func TestOnlyThisMachineAsks(t *testing.T) {
 	tel, _ := Open(Options{Prometheus: "127.0.0.1:0"})
 	defer tel.Close()

@@ -53,7 +53,8 @@ func findRemedy(failure string) (cause, hint string) {
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case exists("/.dockerenv") || exists("/run/.containerenv"):
 		return "this container may not create namespaces",
-			"start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
+			"start the container with --security-opt seccomp=seccomp.json, which is Retort's file packaging/seccomp.json; " +
+				"on a host with AppArmor also with --security-opt apparmor=unconfined"
 	}
 	return "the system refuses them", "allow user namespaces, or let settings allow a weaker sandbox: sandboxFallback: quickjs"
 }

@@ -24,7 +24,7 @@ func openPlain(t *testing.T) *web.Listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	l, err := web.OpenListener(web.Options{Addr: "127.0.0.1:0", Engine: func(p string) web.Engine { return e.As(p) }, Limits: web.ListenerLimits{Requests: 1 << 40}})
+	l, err := web.OpenListener(web.Options{Addr: "127.0.0.1:0", Engine: func(p string, g []string) web.Engine { return e.As(p, g...) }, Limits: web.ListenerLimits{Requests: 1 << 40}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ type counter struct {
 func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *counter {
 	t.Helper()
 	var running atomic.Int64
-	o.Engine = func(string) Engine { return still{execute: execute, running: &running} }
+	o.Engine = func(string, []string) Engine { return still{execute: execute, running: &running} }
 	l, pipes := newListener(o, true), testenv.NewPipes()
 	l.net = pipes
 	ctx, cancel := context.WithCancel(context.Background())

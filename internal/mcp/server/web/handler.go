@@ -40,7 +40,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	t, err := l.tenantOf(p.Name)
+	t, err := l.tenantOf(p)
 	if err != nil {
 		l.refuseRequest(w, r, http.StatusInternalServerError, "the server cannot be created")
 		return

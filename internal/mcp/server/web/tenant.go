@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 )
 
 // principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
+// A principal whose tokens name different groups has a tenant for each set of groups. So every session keeps the groups
+// with which it began.
 type principalTenant struct {
 	server *server.Server
 	http   *server.HTTPHandlers
@@ -36,17 +40,18 @@ type tenantSession struct {
 	client *tokenHolder // nil: its stream ends with its token
 }
 
-// tenantOf returns the tenant of a principal, and creates it if needed.
-func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
+// tenantOf returns the tenant of a principal with these groups, and creates it if needed.
+func (l *Listener) tenantOf(p BearerPrincipal) (*principalTenant, error) {
+	key := fmt.Sprintf("%q %q", p.Name, slices.Sorted(slices.Values(p.Groups)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t, ok := l.tenants[principal]; ok {
+	if t, ok := l.tenants[key]; ok {
 		t.enterRequests(1)
 		return t, nil
 	}
 	o := l.Server
-	o.Principal = principal
-	engine := l.Engine(principal)
+	o.Principal = p.Name
+	engine := l.Engine(p.Name, p.Groups)
 	server, err := server.New(gatedEngine{engine, l.slots}, o)
 	if err != nil {
 		return nil, err
@@ -56,7 +61,7 @@ func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
 		server: server, http: server.NewHTTPHandlers(), engine: engine, limits: l.Limits, all: &l.sessions,
 		quota: throttle.Rate{Most: l.Limits.Requests, Per: time.Minute}.Full(now), used: now, active: 1, sessions: map[string]*tenantSession{},
 	}
-	l.tenants[principal] = t
+	l.tenants[key] = t
 	return t, nil
 }
 

@@ -30,6 +30,7 @@ const (
 type BearerPrincipal struct {
 	Name   string // never empty
 	Scopes []string
+	Groups []string // of which the principal is a member; their rules apply, too
 	// Holds reports whether the token is still valid. A nil Holds means that the token stays valid. When the token
 	// becomes invalid, everything that was requested with it ends: requests, streams, executions and jobs.
 	Holds func() bool
@@ -69,8 +70,8 @@ type Options struct {
 	// AllowedOrigins lists the origins of web pages that may send requests, as https://host:port.
 	AllowedHosts, AllowedOrigins []string
 	Authenticator                Authenticator // nil: whoever asks sits at this machine
-	// Engine returns the engine of a principal. "" is the local user.
-	Engine func(principal string) Engine
+	// Engine returns the engine of a principal who is a member of these groups. "" is the local user.
+	Engine func(principal string, groups []string) Engine
 	// Cancel cancels the work that is still in progress after the grace period, and waits for its end. It may be nil.
 	Cancel func()
 	// Refused is called for requests with invalid tokens, at a bounded rate. It must not block. It may be nil.

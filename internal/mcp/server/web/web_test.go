@@ -86,7 +86,7 @@ func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *pl
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	e.WaitForServers(t.Context())
-	o := web.Options{Addr: "127.0.0.1:0", Engine: func(p string) web.Engine { return e.As(p) }}
+	o := web.Options{Addr: "127.0.0.1:0", Engine: func(p string, g []string) web.Engine { return e.As(p, g...) }}
 	if change != nil {
 		change(&o)
 	}
