@@ -13,9 +13,7 @@ import (
 )
 
 // Engine runs programs against MCP servers. It is safe for concurrent use. Errors of its methods are of type *Error.
-type Engine struct {
-	engine *engine.Engine
-}
+type Engine struct{ engine *engine.Engine }
 
 // Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
 // earlier run are available at once. If the configuration is wrong, the error is of kind invalid_arguments.
@@ -31,7 +29,9 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 
 // As returns the engine for one principal and its groups, with what the settings allow them. It need not be closed.
-func (e *Engine) As(principal string, groups ...string) *Engine { return &Engine{e.engine.As(principal, groups...)} }
+func (e *Engine) As(principal string, groups ...string) *Engine {
+	return &Engine{e.engine.As(principal, groups...)}
+}
 
 // WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
