@@ -148,6 +148,8 @@ var owners = []struct {
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/sandbox/confine"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/sandbox/confine"}, "walls are around all threads"},
 	{"golang.org/x/net/idna", []string{"internal/egress"}, "hosts are read in one place"},
+	{"golang.org/x/net/netutil", []string{"internal/telemetry"}, "bounds the connections of a listener"},
+	{"golang.org/x/text/unicode/norm", []string{"internal/policy"}, "names of groups are compared in one Unicode form"},
 	{"go.uber.org/goleak", []string{"internal/devel/testenv"}, "one way to find goroutines that tests leave"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }

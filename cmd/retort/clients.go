@@ -223,7 +223,7 @@ command says how many tokens the servers' tools took in every conversation, and 
 			if !done.Changed || f.DryRun {
 				return a.printInstalled(done, nil)
 			}
-			return a.printAndMeasure(cmd.Context(), p, done, measure)
+			return a.printAndMeasure(cmd.Context(), done, measure)
 		},
 	}
 	f.addTo(c)

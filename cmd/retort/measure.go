@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"retort/internal/config/clientfiles"
 	"retort/internal/engine"
@@ -32,17 +36,17 @@ type installCost struct {
 // printAndMeasure prints what an install did. Then, if measure is set or a person at the terminal agrees, it starts the
 // moved servers and prints what their tools cost. A failure of that is a warning, because the install is complete.
 func (a clientCommands) printAndMeasure(
-	ctx context.Context, p clientPaths, done *clientfiles.InstallResult, measure bool,
+	ctx context.Context, done *clientfiles.InstallResult, measure bool,
 ) error {
 	if !a.asJSON {
 		if err := a.printInstalled(done, nil); err != nil {
 			return err
 		}
-		measure = measure || a.confirmMeasure(ctx, len(movedServers(done)))
+		measure = measure || a.confirmMeasure(ctx, movedServers(done))
 	}
 	cost, err := (*installCost)(nil), error(nil)
 	if measure {
-		if cost, err = a.measureInstall(ctx, p, done); err != nil {
+		if cost, err = a.measureInstall(ctx, done); err != nil {
 			a.printWarning("the tokens of the servers' tools were not counted: " + legibleLine(err.Error()))
 		}
 	}
@@ -55,27 +59,43 @@ func (a clientCommands) printAndMeasure(
 	return nil
 }
 
-// confirmMeasure asks at the terminal whether to start n servers. Without a terminal, it returns false: nothing in a
-// client's file may start anything unless a person asks for it.
-func (a clientCommands) confirmMeasure(ctx context.Context, n int) bool {
+// confirmMeasure asks at the terminal whether to start the servers. If standard input or the messages do not go to a
+// terminal, it returns false: nothing in a client's file may start anything unless a person asks for it.
+func (a clientCommands) confirmMeasure(ctx context.Context, servers []string) bool {
+	if len(servers) == 0 || !term.IsTerminal(int(a.stdin.Fd())) || !term.IsTerminal(int(a.stderr.Fd())) {
+		return false
+	}
 	tty, err := openTerminal()
-	if err != nil || n == 0 {
+	if err != nil {
 		return false
 	}
 	defer tty.Close()
-	fmt.Fprintf(tty, "Start %s once, to count the tokens of their tools? [y/N] ", formatPlural(n, "server"))
+	fmt.Fprintf(
+		tty, "Start %s once, to count the tokens of their tools (%s)? [y/N] ",
+		formatPlural(len(servers), "server"), legibleLine(strings.Join(servers, ", ")),
+	)
 	line, err := readLine(ctx, tty)
 	return err == nil && (line == "y" || line == "yes")
 }
 
-// measureInstall starts the servers that an install moved, and counts their tools. It returns nil if there are none.
-func (a clientCommands) measureInstall(ctx context.Context, p clientPaths, done *clientfiles.InstallResult) (*installCost, error) {
+// measureInstall starts the servers that an install moved, and no others, and counts their tools. It returns nil if
+// there are none.
+func (a clientCommands) measureInstall(ctx context.Context, done *clientfiles.InstallResult) (*installCost, error) {
 	moved := movedServers(done)
 	if len(moved) == 0 {
 		return nil, nil
 	}
+	dir, err := os.MkdirTemp("", "retort-measure-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	// The settings of files do not apply, because they can start commands, too. Nothing is stored, so that the tools
+	// are not trusted before the first use.
 	e, err := a.openEngine(ctx, func(c *engine.Config) {
-		c.Files, c.Home, c.Reserve, c.Log = []string{done.Ours}, p.home, engine.ReserveNone, slog.New(slog.DiscardHandler)
+		c.Files, c.OnlyServers, c.Settings = []string{done.Ours}, moved, "auditLogging: false\n"
+		c.Home, c.Keys, c.Dir = filepath.Join(dir, "data"), filepath.Join(dir, "keys"), dir
+		c.Reserve, c.Log = engine.ReserveNone, slog.New(slog.DiscardHandler)
 	})
 	if err != nil {
 		return nil, err

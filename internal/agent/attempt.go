@@ -248,6 +248,8 @@ func (o *Orchestrator) Resume(ctx context.Context, execution string, patience ti
 		return p.work.finishTask(out)
 	}
 	o.Parked.removeTask(execution)
-	p.work.Orchestrator = o
+	resumed := *o
+	resumed.Finder, resumed.Runner = p.work.Finder, p.work.Runner // with the rules under which the task began
+	p.work.Orchestrator = &resumed
 	return p.work.decideNext(ctx, out)
 }

@@ -246,10 +246,25 @@ func (p *Principal) reader() settingReader {
 	)
 }
 
+// checkPrincipalName refuses names that no token can contain, and names that look like an entry of a group without
+// being one: such an entry would restrict nobody.
 func checkPrincipalName(r *nodeReader, key *valueNode) {
-	if s := key.text; strings.TrimSpace(s) == "" || s == core.GroupPrefix || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
+	s := key.text
+	group, isGroup := strings.CutPrefix(s, core.GroupPrefix)
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
+	switch kind, _, found := strings.Cut(s, ":"); {
+	case strings.TrimSpace(s) != s || s == "" || len(s) > 128 || strings.ContainsFunc(s, unprintable):
 		r.addProblem(key, "", "%q is not a valid name for a principal", shortenText(s))
+	case isGroup && (group == "" || strings.TrimSpace(group) != group),
+		!isGroup && found && looksLikeGroup(kind):
+		r.addProblem(key, "", "%q is not a valid entry for a group; write %sNAME", shortenText(s), core.GroupPrefix)
 	}
+}
+
+// looksLikeGroup reports whether the part of a name before a colon is another spelling of "group".
+func looksLikeGroup(kind string) bool {
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "group" || kind == "groups"
 }
 
 func checkPatternKey(r *nodeReader, key *valueNode) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -240,8 +241,16 @@ func hidePath(s settingReader) settingReader {
 	return s
 }
 
-// secret returns a reader like s whose value is shown as ***.
+// secret returns a reader like s whose value is shown as ***, also in the problems that reading finds.
 func secret(s settingReader) settingReader {
+	read := s.read
+	s.read = func(r *nodeReader, n *valueNode) {
+		known := len(r.problems)
+		read(r, n)
+		for i := known; i < len(r.problems) && n.text != ""; i++ {
+			r.problems[i].Message = strings.ReplaceAll(r.problems[i].Message, strconv.Quote(shortenText(n.text)), "***")
+		}
+	}
 	show := s.show
 	s.show = func() any {
 		if show() == nil {

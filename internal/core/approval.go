@@ -53,6 +53,7 @@ type Question struct {
 	Login       string         `json:"login,omitempty"`    // The address that a person opens to log in at the server. To approve means that it was opened.
 	Pin         string         `json:"-"`                  // of the tool's definition
 	Policy      string         `json:"-"`                  // version of the policy
+	Entries     string         `json:"-"`                  // entries of groups that restrict the principal; see PrincipalView.GroupEntries
 }
 
 // RepeatKind says how a call repeats a call that an earlier program of the same agent task has made.

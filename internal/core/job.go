@@ -119,8 +119,9 @@ type JobState struct {
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
 	// Credential refers to the access token with which the job was submitted.
 	Credential Credential `json:"credential,omitzero"`
-	// Groups lists the groups of which the principal was a member when the job was submitted.
-	Groups []string `json:"groups,omitempty"`
+	// Groups lists the groups of which the principal was a member when the job was submitted. It is nil if that is not
+	// known, because http.oauth.groups was not set.
+	Groups []string `json:"groups,omitzero"`
 }
 
 // LastUpdate returns the latest time recorded in the state.

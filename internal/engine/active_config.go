@@ -197,6 +197,16 @@ func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Confi
 	return &all, restart
 }
 
+// changesGroupClaim reports whether loaded has entries for groups and reads the groups from another claim than the one
+// with which the engine was opened.
+func (c *configuration) changesGroupClaim(loaded *config.Config) bool {
+	named := false
+	for name := range loaded.Settings.Principals {
+		named = named || strings.HasPrefix(name, core.GroupPrefix)
+	}
+	return named && loaded.Settings.HTTP.OAuth.Groups != c.config.Settings.HTTP.OAuth.Groups
+}
+
 // removedPrincipals returns the sorted names of the principals that the configuration next has no rules for, although
 // f has rules for them or they were already removed before f.
 func (f *activeConfig) removedPrincipals(next *config.Config) (names []string) {

@@ -29,6 +29,8 @@ type Config struct {
 	NoReload bool
 	// Servers lists servers in addition to those of the files. A name in both is an error.
 	Servers []Server
+	// OnlyServers, if not nil, leaves out the servers of the files that it does not name.
+	OnlyServers []string
 	// Settings is the text of a retort.yaml. It replaces the text of a retort.yaml that is read from a file.
 	Settings string
 	// Guest is the command that is started inside a sandbox. Its program must call Init first. If empty, it is the

@@ -156,7 +156,13 @@ func (e *Engine) WorkOn(id string) error {
 	q.WorkOn(id, func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 		as := e.As(t.Task.Principal, t.Task.Groups...)
 		ctx = as.pipeline.WithPolicyPermit(e.restorePermit(ctx, t.Task.Credential))
-		if refused := core.PermitOf(ctx).CheckValid(); refused != nil {
+		refused := core.PermitOf(ctx).CheckValid()
+		if refused == nil && e.lacksGroups(t.Task) {
+			refused = core.Errorf(
+				core.KindPolicy, "retort.tasks", "it is not known which groups the user was in when the job was submitted, so the job does not run",
+			).WithHint("submit it again")
+		}
+		if refused != nil {
 			return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusCancelled, Error: refused}
 		}
 		ctx, stop := deadline.WhilePermitted(ctx)
@@ -171,6 +177,13 @@ func (e *Engine) WorkOn(id string) error {
 		return run(as, ctx, t)
 	})
 	return nil
+}
+
+// lacksGroups reports whether a job was submitted with a token of the authorization server before the settings said
+// which claim of such tokens lists the groups. Entries of groups could not restrict such a job.
+func (e *Engine) lacksGroups(t core.JobState) bool {
+	fromServer := t.Credential.Token == "" && t.Credential != (core.Credential{})
+	return fromServer && t.Groups == nil && e.config.Settings.HTTP.OAuth.Groups != ""
 }
 
 // restorePermit returns the context of a job with the Permit under which the job was submitted. If another process

@@ -169,6 +169,9 @@ func (r *configReloader) logUpdate(u config.Update, d configDifference) {
 			"principal", name,
 		)
 	}
+	if r.settings.changesGroupClaim(u.Config) {
+		r.settings.log.Warn("http.oauth.groups changes only when Retort restarts; until then the entries of groups in principals apply as before")
+	}
 	if text := d.describeOutstanding(); r.setText(&r.deferred, text) && text != "" {
 		r.settings.log.Warn(text)
 	}

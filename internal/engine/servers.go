@@ -15,7 +15,7 @@ import (
 func (c Config) listServers(loaded *config.Config) ([]Server, error) {
 	servers := slices.Clone(c.Servers)
 	for _, s := range loaded.Servers {
-		if s.Disabled {
+		if s.Disabled || c.OnlyServers != nil && !slices.Contains(c.OnlyServers, s.Name) {
 			continue
 		}
 		servers = append(servers, newServer(s))

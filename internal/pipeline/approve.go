@@ -103,7 +103,7 @@ func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 func (x *programExecution) newQuestion(rule string) core.Question {
 	q := core.Question{
 		Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client,
-		Rule: rule, Policy: x.pipeline.Policy.PolicyVersion(),
+		Rule: rule, Policy: x.pipeline.Policy.PolicyVersion(), Entries: x.pipeline.Policy.GroupEntries(),
 	}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {

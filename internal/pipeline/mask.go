@@ -248,7 +248,7 @@ func (x *execution) revealValues(ctx context.Context, text, shown string) (json.
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
 		Arguments: values, Shown: tokens, Effect: core.EffectRead.String(), Rule: rule, Policy: p.Policy.PolicyVersion(),
 	}
-	q.Principal, q.ShowInForms = p.Policy.Principal(), p.ShowInForms
+	q.Principal, q.Entries, q.ShowInForms = p.Policy.Principal(), p.Policy.GroupEntries(), p.ShowInForms
 	by, refused := p.Approvals.Table.AskBy(ctx, q)
 	if refused != nil {
 		return nil, refused

@@ -241,7 +241,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	return p.Approvals.Table.AskQuestion(ctx, core.Question{
 		Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client,
 		Server: "retort", Tool: "save_skill",
-		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.PolicyVersion(),
+		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.PolicyVersion(), Entries: p.Policy.GroupEntries(),
 	})
 }
 

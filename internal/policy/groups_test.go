@@ -38,8 +38,9 @@ func TestGroups(t *testing.T) {
 		{"anna", []string{"finance", "interns"}, get + " " + list + " " + drop},
 		{"bert", []string{"anna"}, ""},          // a group called like a user
 		{"bert", []string{"group:finance"}, ""}, // a group called like an entry
-		{"bert", []string{"Finance", "finance "}, ""},
-		{"finance", nil, ""}, // a user called like a group
+		{"bert", []string{"Finance"}, list},
+		{"bert", []string{"ｆinance "}, list}, // a wide letter and a blank
+		{"finance", nil, ""},                 // a user called like a group
 		{"group:finance", nil, get + " " + list + " " + drop},
 		{"group:none", []string{"sales"}, get + " " + list + " " + drop},
 	} {

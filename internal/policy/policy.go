@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/text/unicode/norm"
+
 	"retort/internal/core"
 	"retort/internal/policy/cel"
 )
@@ -102,7 +104,7 @@ func (d AccessDecision) Error(t *core.Tool) *core.Error {
 // Policy holds a compiled set of rules. It is safe for concurrent use.
 type Policy struct {
 	everybody *principalSight
-	named     map[string]*principalSight // by the name of an entry
+	named     map[string]*principalSight // by entryKey
 	combined  *combinedSights
 	forged    *principalSight // of principals whose names begin with core.GroupPrefix
 	approval  AutoApprovals
@@ -136,13 +138,36 @@ func New(r Rules) (*Policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.named[name] = &principalSight{layers: []*limitLayer{base, l}, trusted: trusted, commands: commands}
+		p.addEntry(name, l)
 	}
 	for _, name := range r.Removed {
 		gone := &limitLayer{closed: "principals." + name + " was removed from the settings"}
-		p.named[name] = &principalSight{layers: []*limitLayer{base, gone}, trusted: trusted, commands: commands}
+		p.addEntry(name, gone)
 	}
 	return p, nil
+}
+
+// addEntry adds the limits of an entry of the settings. If an entry for the same group exists in another spelling,
+// both apply.
+func (p *Policy) addEntry(name string, l *limitLayer) {
+	key := entryKey(name)
+	s := p.named[key]
+	if s == nil {
+		s = &principalSight{layers: p.everybody.layers, trusted: p.everybody.trusted, commands: p.everybody.commands}
+		p.named[key] = s
+	}
+	s.layers = append(slices.Clip(s.layers), l)
+}
+
+// entryKey returns the name under which an entry of the settings is found. Names of groups that differ only in case,
+// Unicode form or surrounding blanks are the same, because an entry can only restrict: a difference that is hard to
+// see must not lift a restriction.
+func entryKey(name string) string {
+	group, found := strings.CutPrefix(name, core.GroupPrefix)
+	if !found {
+		return name
+	}
+	return core.GroupPrefix + cel.FoldCase(norm.NFKC.String(strings.TrimSpace(group)))
 }
 
 // ViewFor returns the policy as it applies to one principal and the groups of which the principal is a member. The
@@ -174,12 +199,7 @@ func (p *Policy) sightOf(v *PrincipalView) *principalSight {
 	if strings.HasPrefix(v.principal, core.GroupPrefix) {
 		return p.forged
 	}
-	var entries []string
-	for _, name := range v.entries {
-		if _, ok := p.named[name]; ok {
-			entries = append(entries, name)
-		}
-	}
+	entries := p.matchingEntries(v.entries)
 	switch len(entries) {
 	case 0:
 		return p.everybody
@@ -187,6 +207,16 @@ func (p *Policy) sightOf(v *PrincipalView) *principalSight {
 		return p.named[entries[0]]
 	}
 	return p.combined.sightFor(p, entries)
+}
+
+// matchingEntries returns those of the names for which the settings have an entry.
+func (p *Policy) matchingEntries(names []string) (entries []string) {
+	for _, name := range names {
+		if _, ok := p.named[name]; ok {
+			entries = append(entries, name)
+		}
+	}
+	return entries
 }
 
 // combinedSights caches the rules of principals to which several entries of the settings apply, by the names of these

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,17 +47,37 @@ func (c *CurrentPolicy) ViewFor(principal string, groups ...string) *PrincipalVi
 
 func newView(principal string, groups []string) *PrincipalView {
 	sorted := slices.Compact(slices.Sorted(slices.Values(groups)))
-	v := &PrincipalView{principal: principal, groups: sorted, entries: []string{principal}}
-	for _, g := range v.groups {
-		v.entries = append(v.entries, core.GroupPrefix+g)
+	if groups != nil && sorted == nil {
+		sorted = []string{} // it is known that there are none
 	}
+	v := &PrincipalView{principal: principal, groups: sorted}
+	for _, g := range v.groups {
+		v.entries = append(v.entries, entryKey(core.GroupPrefix+g))
+	}
+	slices.Sort(v.entries)
+	v.entries = slices.Insert(slices.Compact(v.entries), 0, principal)
 	return v
+}
+
+// GroupEntries names the entries of groups that restrict the principal under the policy in force. It returns "" if
+// there are none. Approvals are valid only for the entries under which they were given.
+func (v *PrincipalView) GroupEntries() string {
+	var all []string
+	for _, p := range v.InForce().allPolicies() {
+		all = append(all, p.matchingEntries(v.entries[1:])...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%q", slices.Compact(all))
 }
 
 // Principal returns the principal to whom the view applies. The empty principal is the user of this machine.
 func (v *PrincipalView) Principal() string { return v.principal }
 
-// Groups returns the groups of which the principal is a member, sorted. The caller must not change the list.
+// Groups returns the groups of which the principal is a member, sorted. It returns nil if that is not known. The caller
+// must not change the list.
 func (v *PrincipalView) Groups() []string { return v.groups }
 
 // FreezePolicy returns a view for an operation that starts now, such as an execution. The operation may do only what

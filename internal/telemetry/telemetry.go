@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/netutil"
 
 	"retort/internal/core"
 )
@@ -151,6 +152,9 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 	return err
 }
 
+// maxScrapers bounds the connections to the listener for Prometheus. More have to wait.
+const maxScrapers = 64
+
 // listenForPrometheus starts an HTTP server for metrics at address.
 func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
@@ -159,8 +163,10 @@ func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 		return
 	}
 	t.address = l.Addr().String()
+	l = netutil.LimitListener(l, maxScrapers)
 	t.server = &http.Server{
-		Handler: t.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
+		Handler: t.Handler(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
 		WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	go func() { _ = t.server.Serve(l) }()

@@ -53,6 +53,9 @@ type AlwaysRule struct {
 	Crosses string `json:"crosses,omitempty"`
 	// Principal is the principal for whom the calls were approved. Other principals are not covered.
 	Principal string `json:"principal,omitempty"`
+	// Entries names the entries of groups that restricted the principal. If others restrict the principal now, such
+	// as after a change of groups, the calls are not covered.
+	Entries string `json:"entries,omitempty"`
 }
 
 // runGrant describes the calls that are covered by a person's approval for the rest of an execution.
@@ -204,7 +207,7 @@ func grantOf(q core.Question) runGrant {
 }
 
 func ruleOf(q core.Question) AlwaysRule {
-	return AlwaysRule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal}
+	return AlwaysRule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal, q.Entries}
 }
 
 // openEntry adds a question to the table. It returns nil if q is already approved, and an error if the question must

@@ -5,7 +5,7 @@
 const { spawn } = require("node:child_process");
 const os = require("node:os");
 const path = require("node:path");
-const { name, optionalDependencies } = require("../package.json");
+const { name, version, optionalDependencies } = require("../package.json");
 
 const platform = `${process.platform}-${process.arch}`;
 const supported = Object.keys(optionalDependencies).map((dependency) => dependency.split("/retort-")[1]);
@@ -23,6 +23,10 @@ function findProgram() {
   const dependency = Object.keys(optionalDependencies)[supported.indexOf(platform)];
   try {
     const manifest = require.resolve(`${dependency}/package.json`);
+    const found = require(manifest);
+    if (found.name !== dependency || found.version !== version) {
+      return fail(`${path.dirname(manifest)} contains ${found.name} ${found.version}, but ${name} ${version} needs ${dependency} ${version}`);
+    }
     return path.join(path.dirname(manifest), "bin", process.platform === "win32" ? "retort.exe" : "retort");
   } catch {
     return fail(
