@@ -3,7 +3,9 @@ package engine_test
 import (
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"retort/internal/core"
 	"retort/internal/devel/demo"
@@ -132,6 +134,58 @@ func TestJobKeepsItsGroups(t *testing.T) {
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestAlwaysIsBoundToGroups checks that a permanent approval covers nothing if other entries of groups restrict the
+// principal than when it was given.
+func TestAlwaysIsBoundToGroups(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	e, _ := judgedAt(t, t.TempDir(), `{principals: {"group:sales": {permissionLevel: write_restricted}, "group:interns": {permissionLevel: write_restricted}}}`)
+	defer e.Close()
+	for _, c := range []struct {
+		groups []string
+		asked  int64
+	}{
+		{[]string{"sales"}, 1}, {[]string{"sales", "unknown"}, 0}, {[]string{"SALES"}, 0},
+		{[]string{"interns"}, 1}, {[]string{"interns", "sales"}, 1}, {nil, 1}, {[]string{"sales"}, 0},
+	} {
+		var asked atomic.Int64
+		answer := answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)
+		o := e.As("anna", c.groups...).Execute(core.WithChannel(t.Context(), answer), engine.Request{Code: deletes})
+		if o.Status != core.StatusOK || asked.Load() != c.asked {
+			t.Errorf("%q: %s %+v, asked %d times, want %d", c.groups, o.Status, o.Error, asked.Load(), c.asked)
+		}
+	}
+}
+
+// TestJobWithoutKnownGroups checks that a job that was submitted with a token of the authorization server does not run
+// if nobody knows the groups of its user, although the settings name the claim with the groups.
+func TestJobWithoutKnownGroups(t *testing.T) {
+	e, err := engine.Open(t.Context(), engine.Config{
+		NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(),
+		Servers:  []engine.Server{{Name: "files", Dial: demo.DialFunc("files")}},
+		Settings: groupSettings + "http: {oauth: {issuer: \"https://login.example\", audience: " + resource + ", groups: groups}}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := core.WithPermit(t.Context(), core.Permit{Credential: core.Credential{Expires: time.Now().Add(time.Hour)}})
+	for _, groups := range [][]string{nil, {}} {
+		j, err := core.ProgramJob(engine.Request{Code: "return 1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		as := e.As("bert", groups...)
+		s, err := as.Submit(ctx, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s = finished(t, as, s.ID); groups == nil && (s.Outcome.Error == nil || !strings.Contains(s.Outcome.Error.Message, "groups")) ||
+			groups != nil && s.Outcome.Status != core.StatusOK {
+			t.Errorf("%v: %+v %+v", groups, s.Outcome, s.Outcome.Error)
 		}
 	}
 }
