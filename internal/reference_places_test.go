@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// homePaths returns the paths that the methods of a type in package home join from literals, each with
-// its description.
+// homePaths parses package home and returns the paths that the methods of one of its types build from string literals.
+// Each path maps to the description in the doc comment of its method.
 func homePaths(t *testing.T, typeName string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}

@@ -30,7 +30,8 @@ func describeWaiting(questions []core.Approval) string {
 	if len(questions) == 0 {
 		return ""
 	}
-	text := "waiting for approval; to see it: retort approvals; to allow it: retort approvals approve " + questions[0].ID
+	id := questions[0].ID
+	text := "and waiting for approval; to see the request: retort approvals show " + id + "; to allow it: retort approvals approve " + id
 	if more := len(questions) - 1; more > 0 {
 		text += fmt.Sprintf(" (%d more)", more)
 	}

@@ -34,7 +34,7 @@ type installCost struct {
 }
 
 // printAndMeasure prints what an install did. Then, if measure is set or a person at the terminal agrees, it starts the
-// moved servers and prints what their tools cost. A failure of that is a warning, because the install is complete.
+// moved servers and prints how many tokens their tools cost. A failure of that is a warning, because the install is complete.
 func (a clientCommands) printAndMeasure(
 	ctx context.Context, done *clientfiles.InstallResult, measure bool,
 ) error {
@@ -59,8 +59,9 @@ func (a clientCommands) printAndMeasure(
 	return nil
 }
 
-// confirmMeasure asks at the terminal whether to start the servers. If standard input or the messages do not go to a
-// terminal, it returns false: nothing in a client's file may start anything unless a person asks for it.
+// confirmMeasure asks at the terminal whether to start the servers. It returns false without asking unless both
+// standard input and standard error are terminals: a server in a client's configuration file must not be started
+// unless a person agrees.
 func (a clientCommands) confirmMeasure(ctx context.Context, servers []string) bool {
 	if len(servers) == 0 || !term.IsTerminal(int(a.stdin.Fd())) || !term.IsTerminal(int(a.stderr.Fd())) {
 		return false
@@ -151,7 +152,7 @@ func (a clientCommands) printInstallCost(cost *installCost) {
 	}
 	if len(cost.NotCounted) > 0 {
 		fmt.Fprintf(
-			a.stderr, "not counted, because their tools could not be listed: %s; retort doctor says why\n",
+			a.stderr, "not counted, because the tools of these servers could not be listed: %s; retort doctor says why\n",
 			legibleLine(strings.Join(cost.NotCounted, ", ")),
 		)
 	}

@@ -193,7 +193,7 @@ type progressLine struct {
 	app      *app
 	what     string
 	began    time.Time
-	question func() string // nil, or says what a person must do before it goes on; "" if nothing
+	question func() string // if not nil, returns what a person must do before the work can go on, or ""
 	end      chan struct{}
 	wait     sync.WaitGroup
 

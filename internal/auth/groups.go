@@ -9,8 +9,8 @@ const (
 )
 
 // readGroups returns the groups in the configured claim, sorted and without duplicates. If no claim is configured, it
-// returns nil. It refuses a token without the claim, because the settings of a group can only restrict: a user whose
-// client obtains a token without groups would escape these restrictions.
+// returns nil. It refuses a token without the claim, because the entries for groups can only restrict: a user whose
+// client obtains a token without groups would escape these restrictions. An empty list is accepted.
 func (r *JWTVerifier) readGroups(named map[string]any) ([]string, error) {
 	if r.o.Groups == "" {
 		return nil, nil

@@ -257,7 +257,7 @@ func checkPrincipalName(r *nodeReader, key *valueNode) {
 		r.addProblem(key, "", "%q is not a valid name for a principal", shortenText(s))
 	case isGroup && (group == "" || strings.TrimSpace(group) != group),
 		!isGroup && found && looksLikeGroup(kind):
-		r.addProblem(key, "", "%q is not a valid entry for a group; write %sNAME", shortenText(s), core.GroupPrefix)
+		r.addProblem(key, "", "%q is not a valid entry for a group; write %sNAME, with the prefix in lower case", shortenText(s), core.GroupPrefix)
 	}
 }
 

@@ -241,7 +241,7 @@ func hidePath(s settingReader) settingReader {
 	return s
 }
 
-// secret returns a reader like s whose value is shown as ***, also in the problems that reading finds.
+// secret returns a setting reader like s, except that the value is shown as *** everywhere, also in errors about it.
 func secret(s settingReader) settingReader {
 	read := s.read
 	s.read = func(r *nodeReader, n *valueNode) {

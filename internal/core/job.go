@@ -120,7 +120,7 @@ type JobState struct {
 	// Credential refers to the access token with which the job was submitted.
 	Credential Credential `json:"credential,omitzero"`
 	// Groups lists the groups of which the principal was a member when the job was submitted. It is nil if that is not
-	// known, because http.oauth.groups was not set.
+	// known: the job was submitted without an OAuth token, or http.oauth.groups was not set.
 	Groups []string `json:"groups,omitzero"`
 }
 

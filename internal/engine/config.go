@@ -29,7 +29,7 @@ type Config struct {
 	NoReload bool
 	// Servers lists servers in addition to those of the files. A name in both is an error.
 	Servers []Server
-	// OnlyServers, if not nil, leaves out the servers of the files that it does not name.
+	// OnlyServers, if not nil, lists the names of the servers to use; other servers in the files are ignored.
 	OnlyServers []string
 	// Settings is the text of a retort.yaml. It replaces the text of a retort.yaml that is read from a file.
 	Settings string

@@ -170,7 +170,7 @@ func (r *configReloader) logUpdate(u config.Update, d configDifference) {
 		)
 	}
 	if r.settings.changesGroupClaim(u.Config) {
-		r.settings.log.Warn("http.oauth.groups changes only when Retort restarts; until then the entries of groups in principals apply as before")
+		r.settings.log.Warn("the change of http.oauth.groups takes effect when Retort restarts; until then the old value decides which entries for groups apply")
 	}
 	if text := d.describeOutstanding(); r.setText(&r.deferred, text) && text != "" {
 		r.settings.log.Warn(text)

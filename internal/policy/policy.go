@@ -159,9 +159,9 @@ func (p *Policy) addEntry(name string, l *limitLayer) {
 	s.layers = append(slices.Clip(s.layers), l)
 }
 
-// entryKey returns the name under which an entry of the settings is found. Names of groups that differ only in case,
-// Unicode form or surrounding blanks are the same, because an entry can only restrict: a difference that is hard to
-// see must not lift a restriction.
+// entryKey returns the key for looking up an entry of the settings. For groups it ignores case, Unicode form and
+// surrounding blanks: entries for groups only restrict, so a difference in spelling that nobody sees must not keep one
+// from applying. Other names are used as they are.
 func entryKey(name string) string {
 	group, found := strings.CutPrefix(name, core.GroupPrefix)
 	if !found {

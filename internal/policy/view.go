@@ -59,8 +59,8 @@ func newView(principal string, groups []string) *PrincipalView {
 	return v
 }
 
-// GroupEntries names the entries of groups that restrict the principal under the policy in force. It returns "" if
-// there are none. Approvals are valid only for the entries under which they were given.
+// GroupEntries returns a string that lists the entries for groups, of the policy in force, that restrict the principal.
+// It is "" if there are none. Permanent approvals store it, and are valid only while it stays the same.
 func (v *PrincipalView) GroupEntries() string {
 	var all []string
 	for _, p := range v.InForce().allPolicies() {

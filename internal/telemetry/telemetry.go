@@ -152,7 +152,7 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 	return err
 }
 
-// maxScrapers bounds the connections to the listener for Prometheus. More have to wait.
+// maxScrapers bounds the number of simultaneous connections to the listener for Prometheus. More have to wait.
 const maxScrapers = 64
 
 // listenForPrometheus starts an HTTP server for metrics at address.

@@ -25,7 +25,10 @@ function findProgram() {
     const manifest = require.resolve(`${dependency}/package.json`);
     const found = require(manifest);
     if (found.name !== dependency || found.version !== version) {
-      return fail(`${path.dirname(manifest)} contains ${found.name} ${found.version}, but ${name} ${version} needs ${dependency} ${version}`);
+      return fail(
+        `${name} ${version} needs ${dependency} ${version}, but ${path.dirname(manifest)} has ${found.name} ${found.version}; ` +
+          `install ${name} again`,
+      );
     }
     return path.join(path.dirname(manifest), "bin", process.platform === "win32" ? "retort.exe" : "retort");
   } catch {
