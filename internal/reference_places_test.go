@@ -128,11 +128,11 @@ var variables = []variable{
 	{"BROWSER", "The command that opens the address of a login."},
 	{"PATH", "Where commands and interpreters are searched for."},
 	{"GOMEMLIMIT", "The soft memory limit of `retort serve`, in place of the setting `memory`."},
-	{"GOMAXPROCS", "The number of processors that Retort uses at once."},
+	{"GOMAXPROCS", "The number of processors that Retort uses at the same time."},
 	{"GOGC", "The setting of Go's garbage collector. If it is set, Retort does not choose one."},
 }
 
-// libraryVariables are rows for variables that libraries read, so that variablesRead does not find them.
+// libraryVariables holds the rows of variables that libraries read. variablesRead does not find these variables.
 const libraryVariables = "" +
 	"| `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` | The proxy for all connections of Retort to other machines, except those to PostgreSQL and those of sandboxed programs. A model with an `http` address is reached directly. |\n" +
 	"| `SSL_CERT_FILE`, `SSL_CERT_DIR` | Linux: root certificates, in place of the system's. |\n" +
