@@ -109,7 +109,7 @@ var layers = []struct {
 	{"internal/config", []string{"internal/policy", "internal/policy/cel", "internal/privacy/pii", "internal/base/seal"}, "read by cmd and the engine, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/config/clientfiles", []string{"internal/config", "internal/home", "internal/base/seal"}, "files of other programs in, files out; it starts nothing, so it knows no upstream"},
 	{"internal/devel/demo", []string{"internal/base/jsonschema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
-	{"internal/auth", []string{"internal/base/seal"}, "says who calls; it does not decide what they may do or how they reach us"},
+	{"internal/auth", []string{"internal/base/seal", "internal/home"}, "says who calls; it does not decide what they may do or how they reach us"},
 	{"internal/base/throttle", nil, "pure: failures, events and times in, a wait out"},
 	{"internal/base/webhook", nil, "an address and bytes; it does not know what they tell"},
 	{"internal/base/htmlpage", nil, "pure: text and numbers in, a page out"},

@@ -79,7 +79,7 @@ func placesPage(t *testing.T) string {
 | ` + "`--config FILE`" + ` | The files that you name: servers in a client's format, or settings if the name ends with ` + "`.yaml` or `.yml`" + `. |
 | ` + "`.mcp.json`" + ` | Without ` + "`--config`" + `: the servers of the project in the working directory. |
 | ` + "`~/.config/retort/mcp.json`" + ` | Without ` + "`--config`" + `, and if there is no ` + "`.mcp.json`" + `: your own servers. |
-| ` + "`retort.yaml`" + ` | The settings: next to each file with servers and, without ` + "`--config`" + `, in the working directory. |
+| ` + "`retort.yaml`" + ` | The settings: next to each file with servers and, without ` + "`--config`" + `, in the working directory. They are not read if ` + "`--config`" + ` names a YAML file. |
 | ` + "`~/.config/retort/retort.yaml`" + ` | Your own settings. They are read if none of the files above has settings. |
 
 ` + "`retort config show`" + ` names the files that were read.
@@ -128,9 +128,18 @@ var variables = []variable{
 	{"BROWSER", "The command that opens the address of a login."},
 	{"PATH", "Where commands and interpreters are searched for."},
 	{"GOMEMLIMIT", "The soft memory limit of `retort serve`, in place of the setting `memory`."},
-	{"GOMAXPROCS", "The number of processors that Retort uses at once."},
-	{"GOGC", "The garbage collector of Go. It replaces values that Retort chose."},
+	{"GOMAXPROCS", "The number of processors that Retort uses at the same time."},
+	{"GOGC", "The setting of Go's garbage collector. If it is set, Retort does not choose one."},
 }
+
+// libraryVariables holds the rows of variables that libraries read. variablesRead does not find these variables.
+const libraryVariables = "" +
+	"| `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` | The proxy for all connections of Retort to other machines, except those to PostgreSQL and those of sandboxed programs. A model with an `http` address is reached directly. |\n" +
+	"| `SSL_CERT_FILE`, `SSL_CERT_DIR` | Linux: root certificates, in place of the system's. |\n" +
+	"| `HOME` | Your home directory (Windows: `USERPROFILE`). The keys and the files of clients are in it. |\n" +
+	"| `XDG_CACHE_HOME` | Linux: the folder of caches, in place of `~/.cache`. The virtual machines are in it. |\n" +
+	"| `TMPDIR` | The folder of temporary files, in place of `/tmp` (Windows: `TMP`). |\n" +
+	"| `PGPASSWORD`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGPASSFILE` and other `PG…` | What the address in `audit.store` does not say about the connection to PostgreSQL. |\n"
 
 func environmentPage(t *testing.T) string {
 	t.Helper()
@@ -152,8 +161,7 @@ variable. These variables of the system and of other programs are read:
 
 | variable | |
 |---|---|
-` + b.String() + "| `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` | The proxy for connections to MCP servers, their authorization servers and the model. |\n" +
-		"| `SSL_CERT_FILE`, `SSL_CERT_DIR` | Linux: root certificates, in place of the system's. |\n" + `
+` + b.String() + libraryVariables + `
 Programs in a sandbox see none of your variables. [Servers](../guides/servers.md) says which of them a server gets.
 `
 }

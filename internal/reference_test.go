@@ -66,7 +66,8 @@ An execution returns an Outcome: ` + "`execute_code`, `call_tool`" + ` and the o
 	for _, part := range []struct{ heading, file, name, text string }{
 		{"", "outcome.go", "Outcome", "For an agent task without a model, the Outcome also has the fields of [Task context](#task-context).\n\n"},
 		{"Error", "error.go", "Error", ""},
-		{"Approval", "approval.go", "Approval", "`retort approvals --json` lists approvals with all fields. In an Outcome, which the model reads, the program, its\nskills and everything that only a person may see are left out.\n\n"},
+		{"Approval", "approval.go", "Approval", "`retort approvals list --json` lists approvals with all fields. In an Outcome, which the model reads, `code`, `skills`,\n" +
+			"`effects`, `change`, `impact` and `login` are left out. Arguments have tokens in place of personal values.\n\n"},
 		{"Question", "approval.go", "Question", "An approval also has these fields:\n\n"},
 		{"Intended call", "approval.go", "IntendedCall", ""},
 		{"Sent call", "outcome.go", "SentCall", ""},

@@ -24,14 +24,16 @@ func (a auditCommands) eraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
 		Short: "Delete the values behind tokens, of a person or of a session, for good", Args: cobra.NoArgs,
-		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
-encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
-addresses, numbers and names; what programs wrote into files stays there. Of a session the
-files and the state go, too.
+		Long: `Destroys the keys with which the values behind tokens are encrypted. The values cannot be restored.
 
-Of the record go the code, the arguments and the messages of all executions that mention the
-subject, or are of the session: their keys are destroyed, also for archives. That something
-was done, when, by which tool and how it ended, stays, and can be proved as before.`,
+With --subject, the values of a person are erased in all sessions. Give all of the person's addresses, numbers
+and names. Files that programs have written are not changed.
+
+With --session, the values of a session are erased. Its files and saved values are erased, too.
+
+In the audit log and its archives, the code, the arguments and the messages become unreadable for all executions
+that mention the person or belong to the session. The log still proves what was done, when, with which tool, and
+how it ended.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return core.Errorf(

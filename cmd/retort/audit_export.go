@@ -28,18 +28,20 @@ func (a auditCommands) exportCommand() *cobra.Command {
 	var x exportFlags
 	c := &cobra.Command{
 		Use: "export --format jsonl|ocsf|cef|csv", Short: "Export the audit log for other systems", Args: cobra.NoArgs,
-		Long: `Writes entries, oldest first, each engine's in its own order:
+		Long: `Writes entries, oldest first. The entries of each engine stay in their order. The formats are:
   jsonl  the entries themselves, one JSON object in a line
   ocsf   events of the Open Cybersecurity Schema Framework 1.2.0, one JSON object in a line
   cef    Common Event Format, one event in a line
-  csv    for people with a spreadsheet; what would be taken for a formula is made text
+  csv    for spreadsheets; text that a spreadsheet would take for a formula is escaped
 Code, arguments and messages are left out unless --bodies is given.
 
-With --cursor FILE only what is new since the last time is written, and where it ended is
-kept in the file: a job that does so every hour writes each entry once. Killed between the
-output and the cursor, it writes the same again. Without, the place is printed on standard
-error, and --after goes on there. Filters do not move it: what they leave out is passed.
-A file of --output is there whole or not at all.`,
+With --cursor FILE, only entries are written that are new since the last export. The command stores the position
+of the last entry in FILE. A job that does this every hour writes each entry once. If the command is killed after
+the output and before it has stored the position, the next export writes the same entries again. Without --cursor,
+the position is printed on standard error, and --after continues there. The position also passes entries that the
+filters leave out.
+
+The file in --output is written completely or not at all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := x.completeQuery(time.Now()); err != nil {
 				return err

@@ -16,13 +16,13 @@ func (a auditCommands) reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",
 		Short: "Report on a period from the audit log", Args: cobra.NoArgs,
-		Long: `Reports what happened in a period, whether the record of it holds, what the settings are now,
-and for a standard its controls: what Retort does for each, what the record shows of that,
-and what is left to whoever runs it. What is not covered is listed. Each number stands beside
-the query that lists what is behind it. Code, arguments and messages are not read.
+		Long: `Reports what happened in a period, whether the audit log is intact, and what the settings are now.
+For a standard, it also lists the controls: what Retort does for each, what the audit log shows about it, and
+what you have to do yourself. It lists what is not covered. Next to each number is the query that lists its
+entries. The report does not read code, arguments and messages.
 
-A time is a length before now (30d), a date, or a date with a time. The day of --to is a part
-of the period. The command exits with 0 even if the audit log failed verification; the report says so.`,
+A time is a duration before now (30d), a date, or a date with a time. The period includes the day of --to. The
+command exits with 0 even if the audit log failed verification; the report says so.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := periodOf(from, to, time.Now())
 			if err != nil {

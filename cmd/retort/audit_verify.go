@@ -18,12 +18,13 @@ func (a auditCommands) verifyCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "verify", Short: "Verify that nobody has changed the audit log", Args: cobra.NoArgs,
-		Long: `Recomputes the hash and the code of each entry, archives included, holds the record against
-all signed checkpoints, and looks whether each execution is told once from its beginning to
-its end. It ends with 1 and names the first entry that does not hold, and what happened.
-Checkpoints that were kept on another machine (audit.checkpoint) also show what somebody did
-who has taken over this one. Who has not the person's key gives the public one with --key;
-each checkpoint names it. Engines may go on meanwhile.`,
+		Long: `Computes the hash and the authentication code of each entry again, also in archives. Compares the
+audit log with all signed checkpoints. Checks that each execution is in the log once, from its beginning to its
+end. If something is wrong, the command names the first wrong entry and the reason, and exits with 1.
+
+Checkpoints that are stored on another machine (audit.checkpoint) also reveal changes by somebody who controls this
+machine. If you do not have the key of the user, give the public key with --key. Each checkpoint contains it. Engines
+can run while the command verifies.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			public, err := publicKey(key)
 			if err != nil {

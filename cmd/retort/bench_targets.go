@@ -21,7 +21,7 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&f.catalogs, "catalogs", "", "folder with tool lists, NAME.json, whose tokens are counted")
+	c.Flags().StringVar(&f.catalogs, "catalogs", "", "count the tokens of the tool lists in this folder (one file NAME.json for each list)")
 	c.Flags().BoolVar(&f.connected, "connected", false, "count the tokens of the configured servers, which are started for this")
 }
 

@@ -54,7 +54,7 @@ only the first four. All calls are really made; the decisions of the model are s
 	}
 	offerJSON(c)
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
-	c.Flags().StringArrayVar(&only, "only", nil, "measure only this task: "+strings.Join(bench.WorkloadNames(), "; "))
+	c.Flags().StringArrayVar(&only, "only", nil, "measure only the task with this name, typed as it stands here (repeatable): "+strings.Join(bench.WorkloadNames(), "; "))
 	return c
 }
 

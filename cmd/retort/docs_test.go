@@ -283,7 +283,7 @@ func userPages(t *testing.T) []string {
 func readDoc(t *testing.T, page string) string { return testenv.ReadPage(t, repository, page) }
 
 // TestEveryCommandIsExplained checks that each command that help shows has an example, and each one of the first level a
-// group.
+// group. The commands and flags in examples must exist.
 func TestEveryCommandIsExplained(t *testing.T) {
 	root := documentedRoot()
 	for _, c := range documentedCommands(root) {
@@ -293,5 +293,23 @@ func TestEveryCommandIsExplained(t *testing.T) {
 		if c.Parent() == root && c.GroupID == "" && c.Name() != "version" && c.Name() != "completion" {
 			t.Errorf("%s is in no group", c.CommandPath())
 		}
+		for line := range strings.Lines(c.Example) {
+			if problem := exampleProblem(line); problem != "" {
+				t.Errorf("the example %q: %s", strings.TrimSpace(line), problem)
+			}
+		}
 	}
+}
+
+// exampleProblem returns text that names the first command or flag in a line of an example that does not exist. It
+// returns "" if all exist, or if the line is no command.
+func exampleProblem(line string) string {
+	text, found := strings.CutPrefix(strings.TrimSpace(line), "retort ")
+	if !found {
+		return ""
+	}
+	if end := strings.IndexAny(text, `'">`); end >= 0 {
+		text = text[:end]
+	}
+	return commandProblem(strings.Fields(text))
 }

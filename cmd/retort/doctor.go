@@ -24,8 +24,8 @@ func (a doctorCommands) command() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "doctor [SERVER]...", Short: "Check servers and this machine, and name repairs",
-		Long: `Starts all servers at once and reports for each whether it works, and if not, why and which
-command repairs it. Checks this machine in the same way. Exits with status 1 if something is broken.
+		Long: `Starts all servers. For each server, reports whether it works. If it does not, reports the cause and
+the command that repairs it. Checks this machine in the same way. Exits with status 1 if something does not work.
 
 --fix repairs what is safe to repair: permissions of the data directory and keys, missing folders,
 sockets of engines that have died. It changes no file of a client.`,

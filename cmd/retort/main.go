@@ -135,7 +135,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
-	flags.StringVar(&a.home, "home", "", "data directory, with the workspace, catalogue, audit log and keys")
+	flags.StringVar(&a.home, "home", "", "data directory, with the workspace, catalogue and audit log")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")

@@ -19,10 +19,11 @@ func (a recommendCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "recommend", Short: "Recommend changes, based on the audit log", Args: cobra.NoArgs,
 		Example: "  retort recommend\n  retort recommend --since 90d --json\n  retort recommend --update",
-		Long: `Looks at the audit log and the configured servers, and names servers that nobody calls, tools that fail, answers
-that could be given again, programs worth saving as skills, and what was searched for in vain. It starts no server.
-With --update it fetches the list of servers of the registry that recommend.registry in retort.yaml names, and
-looks there for what was searched for in vain. Nothing is fetched otherwise.`,
+		Long: `Reads the audit log and the configured servers. Names servers that nobody calls, tools that fail, tools whose
+answers could be cached, programs that are worth saving as skills, and searches without results. It starts no server.
+
+With --update, it fetches the list of servers from the registry in the setting recommend.registry, and looks there for
+servers that fit the searches without results. Otherwise nothing is fetched.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := momentOf("since", since, time.Now())
 			if err != nil {

@@ -23,10 +23,10 @@ func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare virtual machines for the sandbox vm", Args: cobra.NoArgs,
-		Long: `Finds a kernel, or downloads one from the packages of Debian or Ubuntu without installing it;
-starts a machine with it once for each runtime, and one for commands if the settings allow any, and
-saves their memory; resumes a copy of each to check that it works. Programs then run in copies of these machines (sandboxMode: vm, or auto).
-You can repeat the command: machines that exist and work are kept.`,
+		Long: `Finds a kernel, or downloads one from the packages of Debian or Ubuntu without installing it.
+Starts a machine for each runtime, and one for commands if the settings allow any, and saves the memory of each.
+Resumes a copy of each machine to check that it works. Programs then run in copies of these machines
+(sandboxMode: vm, or auto). You can repeat the command: machines that exist and work are kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say, done := a.startProgress("preparing")
 			defer done()

@@ -17,6 +17,7 @@ import (
 
 	"retort/internal/base/seal"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 const (
@@ -81,8 +82,9 @@ func isUnchanged(was seal.FileStamp, path string) bool {
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
 	b := &TokenStore{
-		path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])),
-		now: time.Now, used: map[string]string{}, dirty: map[string]string{},
+		path: path, key: key,
+		aside: filepath.Join(home.User(filepath.Dir(key)).TokenCounts(), hex.EncodeToString(sum[:16])),
+		now:   time.Now, used: map[string]string{}, dirty: map[string]string{},
 	}
 	b.idle.L = &b.mu
 	return b

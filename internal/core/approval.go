@@ -35,10 +35,10 @@ type Question struct {
 	// because only the person sees the form.
 	ShowInForms bool           `json:"-"`
 	Outlines    []string       `json:"-"`                  // the personal values behind tokens in what is shown, one line each
-	Effect      string         `json:"effect,omitempty"`   // The effect of the call: `write` or `destructive`.
+	Effect      string         `json:"effect,omitempty"`   // The effect of the call: `read`, `write` or `destructive`.
 	Effects     []IntendedCall `json:"effects,omitempty"`  // The calls of a dry run that an approval allows, each once.
 	Crosses     string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
-	Rule        string         `json:"rule,omitempty"`     // The setting because of which a person is asked.
+	Rule        string         `json:"rule,omitempty"`     // The setting that made Retort ask.
 	Repeats     RepeatKind     `json:"repeats,omitempty"`  // How the call repeats a call of an earlier program of the same agent task.
 	Before      []string       `json:"before,omitempty"`   // The earlier calls that it repeats, in words.
 	Unusual     string         `json:"unusual,omitempty"`  // Kinds of anomalies that are a part of the reason, with commas.
@@ -174,7 +174,7 @@ type Approval struct {
 	Digest  string    `json:"digest"`          // A hash of what is approved.
 	Created time.Time `json:"created"`         // When the question was asked.
 	Expires time.Time `json:"expires"`         // When it expires.
-	Count   int       `json:"count,omitempty"` // How many equal questions this one stands for; absent for one.
+	Count   int       `json:"count,omitempty"` // The number of equal questions. It is absent if there is only one.
 	Same    []string  `json:"same,omitempty"`  // The ids of the other equal questions.
 	Question
 

@@ -86,6 +86,6 @@ type ExecutionStats struct {
 type TokenStats struct {
 	Returned           int `json:"returned"`                      // Sent to the model.
 	Avoided            int `json:"avoided"`                       // Kept out of the model's context: the sum of the two fields below.
-	AvoidedDefinitions int `json:"avoided_definitions,omitempty"` // Of these, the definitions of all tools. They count once in a session.
+	AvoidedDefinitions int `json:"avoided_definitions,omitempty"` // Of these, the definitions of all tools. They are counted only in the first execution of a session.
 	AvoidedData        int `json:"avoided_data,omitempty"`        // Of these, arguments and results of calls, less what was returned.
 }

@@ -50,7 +50,8 @@ func (d Dir) AccessTokens() string { return d.join("access", "tokens.json") }
 // Cache returns the directory of cached tool results.
 func (d Dir) Cache() string { return d.join("cache") }
 
-// Catalog returns the directory of cached tool definitions.
+// Catalog returns the directory of cached tool definitions and trusted definitions; without the trusted ones, all tools
+// are blocked by default until you trust them again.
 func (d Dir) Catalog() string { return d.join("catalog") }
 
 // Vectors returns the directory of the embedding vectors for the tool search.
@@ -86,12 +87,12 @@ func (d Dir) RealValues() string { return d.join("realvalues") }
 // Sandbox returns the directory of the files that a sandbox backend prepares.
 func (d Dir) Sandbox(backend string) string { return d.join(backend) }
 
-// Clients returns the directory of backup copies of client configuration files, made before an install changes them.
-// It also holds the lock for installs.
+// Clients returns the directory of backup copies of client configuration files, made before an install changes them;
+// they are always in `~/.local/share/retort`, unless `--home` is given. It also holds the lock for installs.
 func (d Dir) Clients() string { return d.join("clients") }
 
-// Machines returns the directory of kernels and saved virtual machines. All engines of a user share it. It is in the
-// user's cache directory, or in d if the user has no cache directory.
+// Machines returns the directory of kernels and saved virtual machines; they are here only if you have no cache
+// directory. Otherwise they are in the user's cache directory. All engines of a user share them.
 func (d Dir) Machines() string {
 	if caches, err := os.UserCacheDir(); err == nil {
 		return filepath.Join(caches, "retort", "machines")
@@ -130,7 +131,7 @@ func (u User) ApprovalsKey() string { return u.join("approvals.key") }
 func (u User) AuditKey() string { return u.join("audit.key") }
 
 // VaultKey returns the file of the master key, which encrypts the keys of personal values, audit log bodies, jobs and
-// logins. The file is used if the key is not in a keyring and the settings name no other place.
+// logins; it exists only if the key is not in the system's keyring, a variable or an age file.
 func (u User) VaultKey() string { return u.join("vault.key") }
 
 // Checkpoints returns the directory of the audit log's checkpoints.
@@ -142,8 +143,13 @@ func (u User) Logins() string { return u.join("logins") }
 // Skills returns the directory of the user's own skills.
 func (u User) Skills() string { return u.join("skills") }
 
-// PinCounts returns the directory of the counts that say how often each file of trusted definitions was written.
+// PinCounts returns the directory of write counters of the files with trusted definitions; they reveal that an older
+// file was put back.
 func (u User) PinCounts() string { return u.join("pinned") }
+
+// TokenCounts returns the directory of write counters of the files with access tokens; they reveal that an older file
+// was put back. It also holds the locks of these files.
+func (u User) TokenCounts() string { return u.join("tokens") }
 
 // JobMarks returns the directory of the marks for jobs that have begun. d must be an absolute data directory.
 func (u User) JobMarks(d Dir) string {

@@ -9,7 +9,7 @@ func Overview(tools, servers, before, after int) *Picture {
 		Description: fmt.Sprintf("Your client talks to Retort, and Retort to your MCP servers. "+
 			"The client sends programs and gets results. "+
 			"Instead of %s tokens of definitions of %d tools, the model loads %s tokens: "+
-			"the definitions of Retort's own tools.",
+			"the definitions of Retort's own tools and its instructions.",
 			thousands(before), tools, thousands(after)),
 	}
 	p.Box(24, 40, 168, 92, plain, edge, Line{Words: "Your client", Size: large, Bold: true},
@@ -43,8 +43,8 @@ func Overview(tools, servers, before, after int) *Picture {
 	p.rect(from, 258, scale*float64(after), 40, 6, mint, good, "")
 	p.Label(from+scale*float64(after)+14, 283, 150, "start", page,
 		Line{Words: thousands(after) + " tokens", Size: 16, Bold: true, Ink: good})
-	p.Label(from+long+14, 275, 190, "start", page, said("the definitions of"))
-	p.Label(from+long+14, 291, 190, "start", page, quiet("Retort's own tools"))
+	p.Label(from+long+14, 275, 190, "start", page, said("definitions and instructions"))
+	p.Label(from+long+14, 291, 190, "start", page, quiet("of Retort"))
 	return p
 }
 
@@ -54,8 +54,9 @@ func Path() *Picture {
 		Name: "path", Title: "The path of a program", Width: 800, Height: 306,
 		Description: "Five stages. Search finds the tools that fit. " +
 			"Check rejects a program with wrong types or forbidden code before it runs. " +
-			"Ask requests an approval if the program or a call needs one. " +
-			"Run executes the program in a sandbox; every tool call passes guards on its way to a server. " +
+			"Ask requests an approval if the program needs one. " +
+			"Run executes the program in a sandbox. On Linux it has no network by default, and none of your files. " +
+			"Every tool call passes guards on its way to a server, and risky calls wait for your approval. " +
 			"Return gives the model a small result.",
 	}
 	stages := []struct {
@@ -64,8 +65,8 @@ func Path() *Picture {
 	}{
 		{"Search", [3]string{"finds the tools that", "fit, and shows the", "model their types"}},
 		{"Check", [3]string{"types, rules and risk", "are judged before", "anything runs"}},
-		{"Ask", [3]string{"a person approves", "what is risky or", "cannot be undone"}},
-		{"Run", [3]string{"its own process: no", "network, and none", "of your files"}},
+		{"Ask", [3]string{"a person approves", "a risky program", "before it runs"}},
+		{"Run", [3]string{"on Linux: no network", "by default, and none", "of your files"}},
 		{"Return", [3]string{"large results become", "files, and personal", "values are hidden"}},
 	}
 	const wide, gap = 136, 20
@@ -88,11 +89,11 @@ func Path() *Picture {
 	p.Box(at(0)+50, 224, 228, 62, rose, bad, Line{Words: "rejected: nothing ran", Bold: true, Ink: bad},
 		minor("with the line and the right signature"))
 	p.Arrow(bad, at(2)+wide/2, 168, at(2)+wide/2, 222)
-	p.Box(at(2)+10, 224, 136, 62, rose, bad, Line{Words: "denied", Bold: true, Ink: bad}, minor("the call is not sent"))
+	p.Box(at(2)+10, 224, 136, 62, rose, bad, Line{Words: "denied", Bold: true, Ink: bad}, minor("nothing runs"))
 	p.DoubleArrow(muted, at(3)+wide/2, 170, at(3)+wide/2, 222)
 	p.Box(at(3)+14, 224, 272, 62, plain, edge,
 		Line{Words: "each call passes guards to a server", Bold: true, Size: small},
-		note("policy, approval, limits, audit log"))
+		note("limits, policy, audit log"), note("risky calls wait for your approval"))
 	return p
 }
 
@@ -102,7 +103,7 @@ func Boundaries() *Picture {
 		Name: "boundaries", Title: "Trust boundaries and data flow", Width: 800, Height: 546,
 		Description: "Retort and its data directory are trusted. " +
 			"Clients, callers over the network, the program in its sandbox, MCP servers and model endpoints are not. " +
-			"Each numbered flow crosses a boundary and names threats of the threat model.",
+			"Each numbered flow crosses a boundary and names examples of threats in the threat model.",
 	}
 	p.Area(20, 20, 190, 400, "not trusted: callers")
 	p.Area(240, 20, 320, 400, "trusted: Retort and its files")
@@ -118,7 +119,7 @@ func Boundaries() *Picture {
 	p.Box(256, 345, 134, 60, plain, edge, bold("Data and keys"), note("log, values, files"))
 	p.Box(410, 345, 134, 60, plain, edge, bold("You"), note("approve or deny"))
 
-	p.Box(606, 60, 158, 60, plain, edge, bold("MCP servers"), note("run as your user"))
+	p.Box(606, 60, 158, 60, plain, edge, bold("MCP servers"), note("commands run as you"))
 	p.Box(606, 160, 158, 60, plain, edge, bold("Model endpoint"), note("if you set one"))
 	p.Box(606, 260, 158, 60, rose, bad, Line{Words: "Sandbox", Bold: true, Ink: bad}, minor("one for each program"))
 	p.Box(606, 345, 158, 60, plain, edge, bold("Allowed hosts"), note("none by default"))
@@ -153,7 +154,7 @@ func flows(p *Picture) {
 // legend explains the flows below the drawing of boundaries.
 func legend(p *Picture) {
 	for i, words := range []string{
-		"1  programs, results: C-1 to C-5, M-1", "2  requests with a token: N-1 to N-7",
+		"1  programs, results: C-1 to C-5, M-1", "2  requests, metrics: N-1 to N-10",
 		"3  forged requests: L-1, L-3, L-13",
 		"4  calls and answers: S-1 to S-33, D-1", "5  prompts and answers: M-4 to M-7",
 		"6  code and calls: P-1, P-17, P-20, P-30",
@@ -173,15 +174,17 @@ func Team() *Picture {
 		Description: "Clients reach Retort over HTTPS through a reverse proxy, " +
 			"with a token of your identity provider or of Retort. " +
 			"Retort and its data directory are on one machine. Only the audit log can be in PostgreSQL. " +
-			"A collector receives traces and metrics.",
+			"A collector receives traces and metrics. " +
+			"MCP servers are called with one account for all users, or with one login for each user. " +
+			"The identity provider, the reverse proxy, PostgreSQL, the collector and the model endpoint are optional.",
 	}
 	for i, name := range []string{"Anna's client", "Ben's client", "CI job"} {
 		p.Box(20, 116+float64(i)*66, 130, 48, plain, edge, bold(name))
 	}
-	p.Box(20, 28, 250, 52, plain, edge, bold("Identity provider"), note("issues tokens (JWT)"))
+	p.Box(20, 28, 250, 52, plain, edge, bold("Identity provider"), note("optional; issues tokens (JWT)"))
 	p.Arrow(muted, 85, 112, 85, 84)
 	p.Label(94, 103, 90, "start", page, note("log in"))
-	p.Box(200, 158, 100, 96, plain, edge, bold("Reverse"), bold("proxy"), note("TLS"))
+	p.Box(200, 158, 100, 96, plain, edge, bold("Reverse"), bold("proxy"), note("TLS;"), note("optional"))
 	for i := range 3 {
 		y := 140 + float64(i)*66
 		p.Arrow(muted, 152, y, 175, y, 175, 206, 198, 206)
@@ -197,14 +200,15 @@ func Team() *Picture {
 		note("values behind tokens"))
 	p.DoubleArrow(muted, 450, 256, 450, 302)
 	for _, s := range []struct {
-		y          float64
-		name, what string
-		from       float64
+		y, from float64
+		lines   []Line
 	}{
-		{28, "Collector", "traces, metrics (OTLP)", 176}, {126, "MCP servers", "one login for each user", 192},
-		{224, "PostgreSQL", "only the audit log", 220}, {322, "Model endpoint", "for agent tasks", 236},
+		{28, 176, []Line{bold("Collector"), note("optional; traces, metrics")}},
+		{126, 192, []Line{bold("MCP servers"), note("one account for all, or"), note("one login for each user")}},
+		{224, 220, []Line{bold("PostgreSQL"), note("optional; audit log")}},
+		{322, 236, []Line{bold("Model endpoint"), note("optional; for agent tasks")}},
 	} {
-		p.Box(620, s.y, 160, 60, plain, edge, bold(s.name), note(s.what))
+		p.Box(620, s.y, 160, 60, plain, edge, s.lines...)
 		middle := s.y + 30
 		bend := 600.0
 		if s.y < 100 || s.y > 300 {
