@@ -30,7 +30,7 @@ func TestConversionsLoseNothing(t *testing.T) {
 		"task":       {filled[Task]().internal(), []string{"Job"}},
 		"config": {filled[Config]().internal(), []string{
 			"Servers.Auth", "Servers.Client.Elicit", "Servers.Client.Sample", "Servers.Client.Roots", "Servers.Isolation",
-			"Servers.Stateful", "Servers.Idle", "Servers.Instances", "Servers.Err",
+			"Servers.Stateful", "Servers.Idle", "Servers.Instances", "Servers.Err", "OnlyServers",
 		}},
 	} {
 		if diff := cmp.Diff(c.lost, zeroFields(reflect.ValueOf(c.converted), "")); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -15,7 +16,8 @@ import (
 // unknown.
 //
 //	stocked FILE               serves protocol version 2025-06-18 over standard input and output
-//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP and writes the Mcp-… headers of each tool call to LOG
+//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP and writes the Mcp-… headers of each tool call to LOG, which it
+//	                           creates when it listens
 //
 // A result {"many": N} stands for a list of N resources in pages of a thousand, {"large": N} for a resource of N MB.
 func stocked() {
@@ -86,7 +88,14 @@ func manyResources(cursor string, n int) json.RawMessage {
 
 func stockedHTTP(stock map[string]json.RawMessage, address, log string) {
 	stock["server/discover"] = json.RawMessage(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"stocked","version":"1"}}}`)
-	panic(http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		panic(err)
+	}
+	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m stockedRequest
 		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
 			w.WriteHeader(http.StatusMethodNotAllowed)
