@@ -55,7 +55,7 @@ func (a authCommands) loginCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&device, "device", false, "enter a code on another device")
 	c.Flags().BoolVar(&paste, "paste", false, "read the redirect address from standard input")
-	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, who calls over the network")
+	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, a user who calls Retort over the network")
 	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "maximum waiting time")
 	return c
 }

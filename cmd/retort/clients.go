@@ -228,7 +228,7 @@ command says how many tokens the servers' tools took in every conversation, and 
 	}
 	f.addTo(c)
 	c.Flags().BoolVar(&measure, "measure", false, "start the servers once to count the tokens of their tools")
-	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server to keep in the client (repeatable)")
+	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server whose entry stays in the client's file (repeatable)")
 	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
 	c.Flags().StringVar(&f.Command, "command", "", "the command with which the client starts Retort")
 	return c
