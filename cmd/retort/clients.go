@@ -300,7 +300,6 @@ func (a clientCommands) printInstalled(done *clientfiles.InstallResult, cost *in
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
 		fmt.Fprintf(a.stderr, "Retort was added to %s, and its servers were moved to %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
-		fmt.Fprintf(a.stderr, "try: ask your client \"Which tools do you have for my calendar?\"\nundo: retort uninstall %s\n", legibleLine(done.Client))
 	}
 	return nil
 }

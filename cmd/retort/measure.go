@@ -50,12 +50,16 @@ func (a clientCommands) printAndMeasure(
 			a.printWarning("the tokens of the servers' tools were not counted: " + legibleLine(err.Error()))
 		}
 	}
-	switch {
-	case a.asJSON:
+	if a.asJSON {
 		return a.printInstalled(done, cost)
-	case cost != nil:
+	}
+	if cost != nil {
 		a.printInstallCost(cost)
 	}
+	if moved := movedServers(done); len(moved) > 0 {
+		fmt.Fprintf(a.stderr, "try: ask your client \"What can you do with %s?\"\n", legibleLine(moved[0]))
+	}
+	fmt.Fprintf(a.stderr, "undo: retort uninstall %s\n", legibleLine(done.Client))
 	return nil
 }
 
