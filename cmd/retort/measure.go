@@ -83,8 +83,8 @@ func (a clientCommands) confirmMeasure(ctx context.Context, servers []string) bo
 	return err == nil && (line == "y" || line == "yes")
 }
 
-// measureInstall starts the servers that an install moved, and no others, and counts their tools. It returns nil if
-// there are none.
+// measureInstall starts the servers that an install moved, and no others, and counts their tools. If the install moved
+// no server, it returns nil.
 func (a clientCommands) measureInstall(ctx context.Context, done *clientfiles.InstallResult) (*installCost, error) {
 	moved := movedServers(done)
 	if len(moved) == 0 {

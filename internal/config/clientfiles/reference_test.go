@@ -3,11 +3,12 @@ package clientfiles
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"retort/internal/devel/testenv"
 )
 
 // TestClientReference checks that docs/reference/clients.md agrees with the table of clients. With -update it writes
@@ -19,14 +20,7 @@ func TestClientReference(t *testing.T) {
 	}
 	page := clientPage + summary.String() + sections.String()
 	file := filepath.Join("..", "..", "..", "docs", "reference", "clients.md")
-	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != page {
-		t.Errorf("%v: %s differs from the table. Write it: go test ./internal/config/clientfiles -run TestClientReference -update", err, file)
-	}
+	testenv.CheckGenerated(t, file, page, "go test ./internal/config/clientfiles -run TestClientReference -update", *update)
 }
 
 const clientPage = "# Clients\n\n" +

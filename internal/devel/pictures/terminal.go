@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scene is what a terminal shows for a time.
+// Scene describes one step of a recording: a comment, a command and its output, and how many seconds they are shown.
 type Scene struct {
 	Comment string // a line above the command
 	Command string

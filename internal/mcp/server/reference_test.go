@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/devel/testenv"
 	"retort/internal/tokens"
 )
 
@@ -26,14 +27,7 @@ func TestToolReference(t *testing.T) {
 	}
 	page := fmt.Sprintf(toolPage, leanTools, summary.String(), sections.String())
 	file := filepath.Join("..", "..", "..", "docs", "reference", "mcp-tools.md")
-	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != page {
-		t.Errorf("%v: %s differs from the tools. Write it: go test ./internal/mcp/server -run TestToolReference -update", err, file)
-	}
+	testenv.CheckGenerated(t, file, page, "go test ./internal/mcp/server -run TestToolReference -update", *update)
 }
 
 const toolPage = `# MCP tools
