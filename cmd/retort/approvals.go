@@ -46,7 +46,7 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 			for _, f := range found {
 				fmt.Fprintf(
 					w, "%s\t%s\t%s\t%s\n", replaceControls(f.ID), time.Until(f.Expires).Round(time.Second), replaceControls(f.Client),
-					replaceControls(f.ActionLine())+askedTimesText(f.Count),
+					replaceControls(f.ActionLine())+askedTimesText(f.Approval),
 				)
 			}
 			return w.Flush()
@@ -57,12 +57,12 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 }
 
 // askedTimesText returns text such as ", asked 3 times" for an entry in the list of approvals that stands for several
-// equal questions. The argument count is their number. It returns "" if count is less than 2.
-func askedTimesText(count int) string {
-	if count < 2 {
+// equal programs. It returns "" if there is only one, or if the entry stands for calls, which ActionLine counts.
+func askedTimesText(a core.Approval) string {
+	if a.Count < 2 || a.IsCall() {
 		return ""
 	}
-	return fmt.Sprintf(", asked %d times", count)
+	return fmt.Sprintf(", asked %d times", a.Count)
 }
 
 func (a approvalCommands) showApprovalCommand() *cobra.Command {

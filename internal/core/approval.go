@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,15 +15,15 @@ import (
 
 // Question asks a person to approve a program before it runs, or a call before it is sent.
 type Question struct {
-	Execution string   `json:"execution_id"`        // The execution that waits.
-	Session   string   `json:"session,omitempty"`   // Its session.
-	Principal string   `json:"principal,omitempty"` // The user whose execution it is.
-	Client    string   `json:"client,omitempty"`    // The name and version of the MCP client.
-	Language  Language `json:"language,omitempty"`  // The language of the program.
-	Code      string   `json:"code,omitempty"`      // The program as it was written. Empty for a call without a program.
-	Skills    []Skill  `json:"skills,omitempty"`    // The skills that the program imports, directly or through others.
-	Server    string   `json:"server,omitempty"`    // The server of the call that needs approval. Empty for a program.
-	Tool      string   `json:"tool,omitempty"`      // The tool of the call that needs approval. Empty for a program.
+	Execution string   `json:"execution_id,omitempty"` // The execution that waits.
+	Session   string   `json:"session,omitempty"`      // Its session.
+	Principal string   `json:"principal,omitempty"`    // The user whose execution it is.
+	Client    string   `json:"client,omitempty"`       // The name and version of the MCP client.
+	Language  Language `json:"language,omitempty"`     // The language of the program.
+	Code      string   `json:"code,omitempty"`         // The program as it was written. Empty for a call without a program.
+	Skills    []Skill  `json:"skills,omitempty"`       // The skills that the program imports, directly or through others.
+	Server    string   `json:"server,omitempty"`       // The server of the call that needs approval. Empty for a program.
+	Tool      string   `json:"tool,omitempty"`         // The tool of the call that needs approval. Empty for a program.
 	// The arguments of the call.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Shown     json.RawMessage `json:"-"` // the arguments as a model may see them; nil: Arguments
@@ -33,27 +32,29 @@ type Question struct {
 	Spans bool `json:"-"`
 	// ShowInForms lets a client's form contain Arguments, with real personal values, instead of Shown. This is safe
 	// because only the person sees the form.
-	ShowInForms bool           `json:"-"`
-	Outlines    []string       `json:"-"`                  // the personal values behind tokens in what is shown, one line each
-	Effect      string         `json:"effect,omitempty"`   // The effect of the call: `read`, `write` or `destructive`.
-	Effects     []IntendedCall `json:"effects,omitempty"`  // The calls of a dry run that an approval allows, each once.
-	Crosses     string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
-	Rule        string         `json:"rule,omitempty"`     // The setting that made Retort ask.
-	Repeats     RepeatKind     `json:"repeats,omitempty"`  // How the call repeats a call of an earlier program of the same agent task.
-	Before      []string       `json:"before,omitempty"`   // The earlier calls that it repeats, in words.
-	Unusual     string         `json:"unusual,omitempty"`  // Kinds of anomalies that are a part of the reason, with commas.
-	Merely      bool           `json:"-"`                  // the anomaly is the only reason
-	Risk        int            `json:"risk,omitempty"`     // The risk of the program, from 0 to 100.
-	Level       string         `json:"level,omitempty"`    // The risk as a word, from `low` to `critical`.
-	Impact      *Impact        `json:"impact,omitempty"`   // What the program or the call can change. Absent for a login.
-	Discreet    *Impact        `json:"-"`                  // the impact as a model may see it; nil: Impact
-	Critical    string         `json:"critical,omitempty"` // Why no earlier approval covers the call, in words.
-	Reasons     []string       `json:"reasons,omitempty"`  // Reasons for the risk in words, the heaviest first.
-	Change      string         `json:"change,omitempty"`   // How the tool's definition differs from the trusted one, in lines.
-	Login       string         `json:"login,omitempty"`    // The address that a person opens to log in at the server. To approve means that it was opened.
-	Pin         string         `json:"-"`                  // of the tool's definition
-	Policy      string         `json:"-"`                  // version of the policy
-	Entries     string         `json:"-"`                  // entries of groups that restrict the principal; see PrincipalView.GroupEntries
+	ShowInForms bool     `json:"-"`
+	Outlines    []string `json:"-"`                // the personal values behind tokens in what is shown, one line each
+	Effect      string   `json:"effect,omitempty"` // The effect of the call: `read`, `write` or `destructive`.
+	// The calls that an approval allows, each once: those of a dry run, or those that the program names in advance.
+	Effects  []IntendedCall `json:"effects,omitempty"`
+	Purpose  string         `json:"purpose,omitempty"`  // What the program says that these calls are for.
+	Crosses  string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
+	Rule     string         `json:"rule,omitempty"`     // The setting that made Retort ask.
+	Repeats  RepeatKind     `json:"repeats,omitempty"`  // How the call repeats a call of an earlier program of the same agent task.
+	Before   []string       `json:"before,omitempty"`   // The earlier calls that it repeats, in words.
+	Unusual  string         `json:"unusual,omitempty"`  // Kinds of anomalies that are a part of the reason, with commas.
+	Merely   bool           `json:"-"`                  // the anomaly is the only reason
+	Risk     int            `json:"risk,omitempty"`     // The risk of the program, from 0 to 100.
+	Level    string         `json:"level,omitempty"`    // The risk as a word, from `low` to `critical`.
+	Impact   *Impact        `json:"impact,omitempty"`   // What the program or the call can change. Absent for a login.
+	Discreet *Impact        `json:"-"`                  // the impact as a model may see it; nil: Impact
+	Critical string         `json:"critical,omitempty"` // Why no earlier approval covers the call, in words.
+	Reasons  []string       `json:"reasons,omitempty"`  // Reasons for the risk in words, the heaviest first.
+	Change   string         `json:"change,omitempty"`   // How the tool's definition differs from the trusted one, in lines.
+	Login    string         `json:"login,omitempty"`    // The address that a person opens to log in at the server. To approve means that it was opened.
+	Pin      string         `json:"-"`                  // of the tool's definition
+	Policy   string         `json:"-"`                  // version of the policy
+	Entries  string         `json:"-"`                  // entries of groups that restrict the principal; see PrincipalView.GroupEntries
 }
 
 // RepeatKind says how a call repeats a call that an earlier program of the same agent task has made.
@@ -70,6 +71,9 @@ const (
 func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
+	if q.Purpose != "" {
+		parts = append(parts, "purpose", q.Purpose)
+	}
 	for _, s := range q.Skills {
 		parts = append(parts, s.Name, string(s.Language), s.Code)
 	}
@@ -93,6 +97,9 @@ func (q Question) ApprovalDigest() string {
 
 // IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
+
+// IsBatch reports whether the question is about calls that a running program names in advance.
+func (q Question) IsBatch() bool { return len(q.Effects) > 0 && q.Purpose != "" }
 
 // HasScopes reports whether the person may choose a scope wider than ScopeOnce.
 func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
@@ -146,6 +153,9 @@ func (q Question) ActionLine() string {
 	if q.IsCall() {
 		return fmt.Sprintf("call %s.%s (%s)", LegibleLine(q.Server), LegibleLine(q.Tool), q.Effect)
 	}
+	if q.IsBatch() {
+		return q.batchLine()
+	}
 	action := fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
 	switch n := len(q.Effects); n {
 	case 0:
@@ -155,6 +165,14 @@ func (q Question) ActionLine() string {
 	default:
 		return fmt.Sprintf("%s with the %d effects from the dry run", action, n)
 	}
+}
+
+// ActionLine returns one line of text that describes the actions to approve.
+func (a Approval) ActionLine() string {
+	if a.Count < 2 || !a.IsCall() {
+		return a.Question.ActionLine()
+	}
+	return fmt.Sprintf("call %s.%s %d times (%s)", LegibleLine(a.Server), LegibleLine(a.Tool), a.Count, a.Effect)
 }
 
 // IntendedCall describes a call that a program would make and that may have effects.
@@ -170,45 +188,23 @@ type IntendedCall struct {
 
 // Approval holds a question that waits for a person's decision.
 type Approval struct {
-	ID      string    `json:"id"`              // The id, for `retort approvals approve ID`.
-	Digest  string    `json:"digest"`          // A hash of what is approved.
-	Created time.Time `json:"created"`         // When the question was asked.
-	Expires time.Time `json:"expires"`         // When it expires.
-	Count   int       `json:"count,omitempty"` // The number of equal questions. It is absent if there is only one.
-	Same    []string  `json:"same,omitempty"`  // The ids of the other equal questions.
+	ID      string    `json:"id,omitempty"`     // The id, for `retort approvals approve ID`.
+	Digest  string    `json:"digest,omitempty"` // A hash of what is approved.
+	Created time.Time `json:"created,omitzero"` // When the question was asked.
+	Expires time.Time `json:"expires,omitzero"` // When it expires.
+	// The number of equal questions. It is absent if there is only one. Of an approval that was given: how many calls it
+	// covered.
+	Count int `json:"count,omitempty"`
+	// How an approval was given: `client`, `terminal`, `command line`, `webhook` or `earlier approval`.
+	By    string        `json:"by,omitempty"`
+	Scope ApprovalScope `json:"scope,omitempty"` // The scope with which an approval was given.
+	Same  []string      `json:"same,omitempty"`  // The ids of the other equal questions.
+	// The arguments of all calls that one answer decides, if they differ.
+	Rows []json.RawMessage `json:"rows,omitempty"`
 	Question
 
-	hidden bool // the arguments have tokens in the place of personal values
-}
-
-// maxSame bounds the number of equal questions that are merged into one.
-const maxSame = 1000
-
-// GroupEqual merges equal questions into the first one and otherwise keeps the order. In the merged question, Same
-// has the ids of the other questions, and Count is the number of equal questions. Questions are equal if they differ
-// only in the execution: the person would see the same text, and the same call would be sent.
-func GroupEqual(waiting []Approval) []Approval {
-	list := make([]Approval, 0, len(waiting))
-	at := map[string][]int{} // in list, by digest
-	for _, a := range waiting {
-		i := slices.IndexFunc(at[a.Digest], func(i int) bool { return len(list[i].Same) < maxSame && list[i].Equals(a.Question) })
-		if i < 0 {
-			at[a.Digest] = append(at[a.Digest], len(list))
-			list = append(list, a)
-			continue
-		}
-		first := &list[at[a.Digest][i]]
-		first.Same = append(first.Same, a.ID)
-		first.Count = len(first.Same) + 1
-	}
-	return list
-}
-
-// Equals reports whether two questions differ at most in the execution that asks. It returns false for questions
-// about a login, because each login has its own URL.
-func (q Question) Equals(other Question) bool {
-	q.Execution, other.Execution = "", ""
-	return q.Login == "" && reflect.DeepEqual(q, other)
+	shownRows []json.RawMessage // Rows as a model may see them; nil: Rows
+	hidden    bool              // the arguments have tokens in the place of personal values
 }
 
 // ForModel returns a copy of the approval that a model may see. The arguments in the copy contain no personal data.
@@ -216,6 +212,9 @@ func (a Approval) ForModel() Approval {
 	a.hidden = true
 	if a.Shown != nil {
 		a.Arguments = a.Shown
+	}
+	if a.shownRows != nil {
+		a.Rows = a.shownRows
 	}
 	if a.Discreet != nil {
 		a.Impact = a.Discreet
@@ -235,7 +234,10 @@ func (a Approval) ForModel() Approval {
 func (a Approval) RenderText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.ActionLine())
-	if a.Count > 1 {
+	switch {
+	case len(a.Rows) > 0:
+		fmt.Fprintf(&b, "\nthere are %d calls, and the answer applies to all %d\n", a.Count, a.Count)
+	case a.Count > 1:
 		fmt.Fprintf(&b, "\nthere are %d identical requests, and the answer applies to all %d\n", a.Count, a.Count)
 	}
 	if a.Login != "" {
@@ -244,7 +246,10 @@ func (a Approval) RenderText() string {
 			LegibleLine(a.Login),
 		)
 	}
-	if a.IsCall() {
+	switch {
+	case len(a.Rows) > 0:
+		b.WriteString(describeRows(a.Rows))
+	case a.IsCall():
 		fmt.Fprintf(&b, "\narguments%s:\n%s\n", sizeNote(a.Arguments), indentJSON(shortFirst(a.Arguments)))
 	}
 	if a.hidden && len(a.Outlines) > 0 {
@@ -261,6 +266,13 @@ func (a Approval) RenderText() string {
 	}
 	if n := a.countDestructive(); n > 0 && n < len(a.Effects) {
 		fmt.Fprintf(&b, "\n%d of the %d calls cannot be undone; they come first:\n", n, len(a.Effects))
+	}
+	if a.IsBatch() {
+		fmt.Fprintf(&b, "\nthe program says what the calls are for: %s\n", LegibleLine(a.Purpose))
+	}
+	if a.effectsTool() != "" && len(a.Effects) > 1 {
+		b.WriteString(describeRows(a.effectRows()))
+		a.Effects = nil
 	}
 	for i, e := range a.sortedEffects() {
 		fmt.Fprintf(

@@ -14,7 +14,7 @@ func TestGrouped(t *testing.T) {
 		return Approval{ID: id, Digest: q.ApprovalDigest(), Question: q}
 	}
 	waiting := []Approval{of("a", "x", "1"), of("b", "x", "2"), of("c", "y", "1"), of("d", "x", "1")}
-	list := GroupEqual(waiting)
+	list := GroupAlike(waiting)
 	if len(list) != 2 || list[0].ID != "a" || list[0].Count != 3 || !slices.Equal(list[0].Same, []string{"c", "d"}) || list[1].ID != "b" || list[1].Count != 0 || list[1].Same != nil {
 		t.Errorf("%+v", list)
 	}
@@ -30,23 +30,23 @@ func TestGrouped(t *testing.T) {
 // of a question and of its effects by reflection, so that it covers fields that are added later.
 func TestEquals(t *testing.T) {
 	q := Question{Execution: "x", Effects: []IntendedCall{{Server: "a"}}}
-	if same := (Question{Execution: "y", Effects: []IntendedCall{{Server: "a"}}}); !q.Equals(same) {
+	if same := (Question{Execution: "y", Effects: []IntendedCall{{Server: "a"}}}); !q.IsAlike(same) {
 		t.Error("only the execution differs")
 	}
 	for i := range reflect.TypeFor[Question]().NumField() {
 		other := q
-		if changed := change(reflect.ValueOf(&other).Elem().Field(i)); changed && q.Equals(other) != (reflect.TypeFor[Question]().Field(i).Name == "Execution") {
-			t.Errorf("%s: equal is %v", reflect.TypeFor[Question]().Field(i).Name, q.Equals(other))
+		if changed := change(reflect.ValueOf(&other).Elem().Field(i)); changed && q.IsAlike(other) != (reflect.TypeFor[Question]().Field(i).Name == "Execution") {
+			t.Errorf("%s: equal is %v", reflect.TypeFor[Question]().Field(i).Name, q.IsAlike(other))
 		}
 	}
 	for i := range reflect.TypeFor[IntendedCall]().NumField() {
 		other := q
 		other.Effects = slices.Clone(q.Effects)
-		if change(reflect.ValueOf(&other.Effects[0]).Elem().Field(i)); q.Equals(other) {
+		if change(reflect.ValueOf(&other.Effects[0]).Elem().Field(i)); q.IsAlike(other) {
 			t.Errorf("%s of an effect makes no difference", reflect.TypeFor[IntendedCall]().Field(i).Name)
 		}
 	}
-	if login := (Question{Login: "https://example.org"}); login.Equals(login) {
+	if login := (Question{Login: "https://example.org"}); login.IsAlike(login) {
 		t.Error("two logins are one")
 	}
 }

@@ -164,6 +164,9 @@ func AsError(err error) *Error {
 // no effect.
 var ErrLogin = errors.New("a login is required")
 
+// ErrUnanswered marks, for errors.Is, the error of a question that no person answered in time.
+var ErrUnanswered = errors.New("no person answered in time")
+
 // ErrPage marks, for errors.Is, the error of a call whose server first wants a person to visit a web page in a
 // browser (MCP's URL elicitation). The person did not open that page or could not be asked to.
 var ErrPage = errors.New("a page must be opened first")

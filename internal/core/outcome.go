@@ -29,11 +29,15 @@ type Outcome struct {
 	Error       *Error              `json:"error,omitempty"`     // What failed.
 	Warnings    []string            `json:"warnings,omitempty"`  // What the model should know although nothing failed.
 	Artifacts   []WorkspaceArtifact `json:"artifacts,omitempty"` // Files that the execution wrote.
-	Approvals   []Approval          `json:"approvals,omitempty"` // Questions that wait for a person.
-	DryRun      bool                `json:"dry_run,omitempty"`   // Calls that may have effects were recorded and not made.
-	Effects     []IntendedCall      `json:"effects,omitempty"`   // The calls that the dry run recorded.
-	// Calls that were sent and may have taken effect. They are listed for an execution whose outcome is unknown, and
-	// for failed attempts of an agent task.
+	// Questions that wait for a person. After the end: the approvals that a person gave, with the tool and how many of its
+	// calls each one covered.
+	Approvals []Approval `json:"approvals,omitempty"`
+	// Nobody answered the question in time, so the execution ended. The status is `denied`.
+	Expired bool           `json:"expired,omitempty"`
+	DryRun  bool           `json:"dry_run,omitempty"` // Calls that may have effects were recorded and not made.
+	Effects []IntendedCall `json:"effects,omitempty"` // The calls that the dry run recorded.
+	// Calls that were sent and may have taken effect. They are listed unless the execution ended with the status ok. Calls
+	// that were answered are counted by tool. Calls without an answer are listed one by one, with their arguments.
 	Calls    []SentCall `json:"calls,omitempty"`
 	Task     string     `json:"task_id,omitempty"`  // The agent task or job that the execution belongs to.
 	Program  string     `json:"program,omitempty"`  // The program that a model wrote for the agent task.
@@ -51,11 +55,14 @@ type Outcome struct {
 // Success reports whether the status is ok.
 func (o Outcome) Success() bool { return o.Status == StatusOK }
 
-// SentCall describes a call with effects that was sent.
+// SentCall describes a call with effects that was sent, or several calls of one tool.
 type SentCall struct {
 	Server    string          `json:"server"`              // The server.
 	Tool      string          `json:"tool"`                // The tool.
 	Arguments json.RawMessage `json:"arguments,omitempty"` // The arguments. Large ones may be left out.
+	Effect    string          `json:"effect,omitempty"`    // `write` or `destructive`, for calls that are counted.
+	Count     int             `json:"count,omitempty"`     // How many calls of the tool were answered.
+	IDs       []string        `json:"ids,omitempty"`       // Short ids in their arguments, at most 20.
 }
 
 // WorkspaceArtifact describes a file that an execution wrote to the workspace.

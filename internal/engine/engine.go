@@ -122,6 +122,16 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 	return e.logOutcome("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
+// cancelWait bounds how long CancelExecution waits for the end of an execution.
+const cancelWait = 10 * time.Second
+
+// CancelExecution cancels an execution that returned as pending, and returns its Outcome. For a program of an agent
+// task, that is the Outcome of the task. Calls that were sent before are listed.
+func (e *Engine) CancelExecution(ctx context.Context, id string) Outcome {
+	e.pipeline.StopExecution(id)
+	return e.Resume(core.WithChannel(ctx, nil), id, cancelWait)
+}
+
 // Waiting returns the questions that wait for a person, oldest first: those of one execution, of all programs of one
 // task, or of everything if execution is empty. The engine of one principal returns only that principal's questions.
 func (e *Engine) Waiting(execution string) []Approval {

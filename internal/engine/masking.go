@@ -58,6 +58,9 @@ func maskOutcome(m *secrets.Masker, o Outcome) Outcome {
 	}
 	for i := range o.Calls {
 		o.Calls[i].Arguments = m.Mask(o.Calls[i].Arguments)
+		for k := range o.Calls[i].IDs {
+			o.Calls[i].IDs[k] = m.MaskString(o.Calls[i].IDs[k])
+		}
 	}
 	return o
 }

@@ -88,7 +88,11 @@ func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 			q.Impact = effectsImpact(program, q.Effects, func(e core.IntendedCall) json.RawMessage { return e.Arguments }).ForQuestion()
 			q.Discreet = effectsImpact(program, q.Effects, func(e core.IntendedCall) json.RawMessage { return e.Shown }).ForQuestion()
 		}
-		return x.askApproval(ctx, q)
+		answer, refused := x.askApproval(ctx, q)
+		if refused == nil {
+			x.plan.approveAll(answer)
+		}
+		return refused
 	}
 	rule := x.approvalReason()
 	if rule == "" {
@@ -97,7 +101,11 @@ func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 	if rule == "" {
 		return x.recordAutoApproval(*x.risk)
 	}
-	return x.askApproval(ctx, x.newQuestion(rule))
+	answer, refused := x.askApproval(ctx, x.newQuestion(rule))
+	if refused == nil {
+		x.made.addApproval(core.Question{Language: x.req.Language}, answer)
+	}
+	return refused
 }
 
 func (x *programExecution) newQuestion(rule string) core.Question {
@@ -118,13 +126,14 @@ func (x *programExecution) newQuestion(rule string) core.Question {
 // JSON.
 func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
-	planned := x.plan != nil && x.plan.takeApproved(t, c)
+	approval, planned := x.takePlanned(t, c)
 	unusual, refused := x.judgeAnomaly(ctx, t, c, d)
 	if refused != nil {
 		return c, refused
 	}
 	if planned {
 		unusual = AnomalyVerdict{} // a person has seen it, and all that comes with it
+		x.made.addApproval(core.Question{Server: c.Server, Tool: c.Tool}, approval)
 	}
 	again := x.findRepeats(t, c)
 	critical := ""
@@ -147,9 +156,11 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 			q.Rule += "; an approval covers all calls of this tool with this kind of data in this run"
 		}
 		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
-		if err := x.askApproval(ctx, q); err != nil {
+		answer, err := x.askApproval(ctx, q)
+		if err != nil {
 			return c, err
 		}
+		x.made.addApproval(core.Question{Server: c.Server, Tool: c.Tool}, answer)
 		rule = q.Rule
 	}
 	c.Approved = rule != "" || planned
@@ -169,6 +180,17 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 		).AtTool(c.Server, c.Tool)
 	}
 	return c, nil
+}
+
+// takePlanned reports whether a person has approved exactly this call in advance, after a dry run or because the
+// program asked with approve, and how. Each call that was approved so can be made once.
+func (x *programExecution) takePlanned(t *core.Tool, c core.ToolCall) (approval core.ApprovalAnswer, planned bool) {
+	if x.plan != nil {
+		if approval, planned = x.plan.takeApproved(t, c); planned {
+			return approval, true
+		}
+	}
+	return x.granted.takeApproved(t, c)
 }
 
 // asksNow judges a call again that needed no approval at first, because the settings have changed since. It returns

@@ -153,7 +153,8 @@ func (x *programExecution) approveDirect(ctx context.Context, name string, argum
 		return nil // it is refused, or asked about on its way out
 	}
 	q := x.aboutCall(rule, t, core.ToolCall{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
-	return x.askApproval(ctx, q)
+	_, refused := x.askApproval(ctx, q)
+	return refused
 }
 
 // sandboxFolders returns the workspace folders that are mounted for the program's commands, each marked as writable

@@ -36,20 +36,46 @@ type effectPlan struct {
 
 	mu      sync.Mutex
 	effects []core.IntendedCall
-	size    int             // of their arguments, in bytes
-	left    map[string]int  // of those that were approved, by what they are
-	touched map[string]bool // files that a dry run would have written
+	size    int                     // of their arguments, in bytes
+	left    map[string]approvedCall // those that were approved and not made yet, by what they are
+	touched map[string]bool         // files that a dry run would have written
 }
 
 // maxPlan bounds the arguments of all calls in an effectPlan together, in bytes, because a person has to read them.
 const maxPlan = 4 << 20
 
 func approvedPlan(effects []core.IntendedCall) *effectPlan {
-	p := &effectPlan{effects: effects, left: map[string]int{}}
-	for _, e := range effects {
-		p.left[keyOf(e)]++
-	}
+	p := &effectPlan{effects: effects}
+	p.addApproved(effects, core.ApprovalAnswer{})
 	return p
+}
+
+// approvedCall says how often a call may still be made, and how it was approved.
+type approvedCall struct {
+	count  int
+	answer core.ApprovalAnswer
+}
+
+// addApproved lets each of the calls be made once more.
+func (p *effectPlan) addApproved(effects []core.IntendedCall, answer core.ApprovalAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left == nil {
+		p.left = map[string]approvedCall{}
+	}
+	for _, e := range effects {
+		key := keyOf(e)
+		p.left[key] = approvedCall{p.left[key].count + 1, answer}
+	}
+}
+
+// approveAll notes how a person approved the calls of the plan.
+func (p *effectPlan) approveAll(answer core.ApprovalAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, one := range p.left {
+		p.left[key] = approvedCall{one.count, answer}
+	}
 }
 
 func keyOf(e core.IntendedCall) string {
@@ -78,17 +104,25 @@ func newIntended(t *core.Tool, c core.ToolCall) core.IntendedCall {
 	return core.IntendedCall{Server: c.Server, Tool: c.Tool, Arguments: canonjson.OrRaw(c.Arguments), Pin: t.Pin}
 }
 
-// takeApproved reports whether a call is among the approved calls that have not been made yet. If so, it marks the
-// call as made.
-func (p *effectPlan) takeApproved(t *core.Tool, c core.ToolCall) bool {
+// takeApproved reports whether a call is among the approved calls that have not been made yet, and how it was
+// approved. If so, it marks the call as made.
+func (p *effectPlan) takeApproved(t *core.Tool, c core.ToolCall) (answer core.ApprovalAnswer, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := keyOf(newIntended(t, c))
-	if p.left[key] == 0 {
-		return false
+	one := p.left[key]
+	if one.count == 0 {
+		return answer, false
 	}
-	p.left[key]--
-	return true
+	p.left[key] = approvedCall{one.count - 1, one.answer}
+	return one.answer, true
+}
+
+// has reports whether a call is among the approved calls that have not been made yet.
+func (p *effectPlan) has(t *core.Tool, c core.ToolCall) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left[keyOf(newIntended(t, c))].count > 0
 }
 
 // noteFiles wraps f, a function with which programs change files, so that the plan of a dry run notes which files the

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retort/internal/base/deadline"
@@ -56,17 +57,16 @@ type execution struct {
 	outcome core.Outcome
 	turn    chan struct{} // holds one token: a person is asked one thing at a time
 
+	run atomic.Pointer[programExecution] // the run of the program that began last; nil before the first
+
 	mu       sync.Mutex
 	channel  core.ApprovalChannel // of the request that returns the Outcome, or nil
 	news     chan struct{}        // closed and replaced when a question can only be answered elsewhere
 	interim  *core.Outcome        // what the request returns once a person is asked; see tell
 	detached bool
 	landed   time.Time // when it ended without a request waiting for it
+	shown    string    // ids of the questions that the last pending Outcome listed
 }
-
-// gatherTime is how long an execution waits before it shows a question to a person. In this time it gathers questions
-// that are asked at the same time, so that they are shown together.
-const gatherTime = 20 * time.Millisecond
 
 // startExecution starts an execution and returns its Outcome. If nobody can be asked through the request and a person
 // is needed, it returns a pending Outcome, and the execution continues afterwards. The arguments what and body
@@ -154,6 +154,16 @@ func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	return p.Flights.takeOutcome(x), true
 }
 
+// StopExecution cancels an execution of the principal, even one that waits for a person. It does not wait for the end:
+// Resume then returns the Outcome. It has no effect if the principal has no such execution.
+func (p *Pipeline) StopExecution(id string) {
+	p.Flights.mu.Lock()
+	defer p.Flights.mu.Unlock()
+	if x, ok := p.Flights.flying[id]; ok && x.pipeline.Policy.Principal() == p.Policy.Principal() {
+		x.cancel(nil)
+	}
+}
+
 // executeRecorded runs execute and writes the execution's first and last audit log entry.
 func (x *execution) executeRecorded(
 	ctx context.Context, what map[string]any, body requestBody,
@@ -221,7 +231,7 @@ func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience t
 // waitFor waits until patience has passed or ctx ends, and returns true. If the execution ends before that, it
 // returns false.
 func (x *execution) waitFor(ctx context.Context, patience time.Duration) bool {
-	timer := time.NewTimer(max(patience, gatherTime))
+	timer := time.NewTimer(max(patience, approval.GatherTime))
 	defer timer.Stop()
 	select {
 	case <-x.ended:
@@ -269,9 +279,9 @@ func (x *execution) askRequester(ctx context.Context, a core.Approval) (core.App
 	return core.ApprovalAnswer{}, false
 }
 
-// gatherQuestions waits for gatherTime, so that several questions asked at the same time are shown together.
+// gatherQuestions waits for approval.GatherTime, so that several questions asked at the same time are shown together.
 func (x *execution) gatherQuestions(ctx context.Context) {
-	timer := time.NewTimer(gatherTime)
+	timer := time.NewTimer(approval.GatherTime)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -317,19 +327,6 @@ func (p *Pipeline) detachExecution(x *execution) error {
 	return nil
 }
 
-// withoutSeen returns the waiting approvals in the form that the model gets: without the parts that the model has
-// already seen, such as the program, and without the parts that only a person may see.
-func withoutSeen(waiting []core.Approval) []core.Approval {
-	list := make([]core.Approval, len(waiting))
-	for i, a := range waiting {
-		a = a.ForModel()
-		a.Code, a.Skills, a.Effects, a.Change = "", nil, nil, "" // nor what it must not see yet
-		a.Login, a.Impact = "", nil                              // they are for a person
-		list[i] = a
-	}
-	return list
-}
-
 // pendingOutcome returns the Outcome for a request whose execution continues after the answer.
 func (p *Pipeline) pendingOutcome(x *execution, waiting []core.Approval) core.Outcome {
 	if err := p.detachExecution(x); err != nil {
@@ -337,17 +334,7 @@ func (p *Pipeline) pendingOutcome(x *execution, waiting []core.Approval) core.Ou
 		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be recorded: "+err.Error())
 		return o
 	}
-	o := core.Outcome{ExecutionID: x.req.ID, Status: core.StatusPendingApproval, Approvals: withoutSeen(core.GroupEqual(waiting))}
-	var actions []string
-	for _, a := range waiting {
-		actions = append(actions, a.ActionLine())
-	}
-	o.Error = core.Errorf(core.KindPolicy, "approval", "a person must approve it: %s", strings.Join(slices.Compact(actions), "; ")).
-		WithHint(
-			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it continues where it waits",
-			waiting[0].ID,
-		)
-	return o
+	return x.describeWaiting(waiting)
 }
 
 // takeOutcome returns the Outcome of an execution that has ended, and forgets the execution and its journal.

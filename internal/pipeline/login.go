@@ -42,7 +42,8 @@ func (x *programExecution) Login(ctx context.Context, c core.ToolCall, needed *c
 		page = address
 		q := x.newQuestion(needed.Message + "; " + needed.Hint)
 		q.Server, q.Login = c.Server, address
-		return x.askApproval(ctx, q)
+		_, refused := x.askApproval(ctx, q)
+		return refused
 	})
 	if refused == nil {
 		core.NotifyBrowsed(ctx, page)

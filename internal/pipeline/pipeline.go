@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -229,6 +230,9 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
 	inside, ran := x.beginStep(ctx, core.StepSandbox, x.newEvent(core.EventVerdict))
+	inside, stop := context.WithCancel(inside)
+	defer stop()
+	x.halt.begin(stop)
 	x.attachCommands(sandbox)
 	host, disconnect := x.openNetwork()
 	result, err := sandbox.Run(inside, verdict.Program, host)
@@ -242,6 +246,9 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	}
 	result = x.refusedNetwork(result)
 	result.Error = verdict.LocateError(result.Error)
+	if refused := x.halt.why(); refused != nil {
+		result.Status, result.Error = core.StatusDenied, refused
+	}
 	if result.Status == core.StatusError && result.Error != nil && result.Error.IsDenial() {
 		result.Status = core.StatusDenied
 	}
@@ -343,6 +350,7 @@ type programExecution struct {
 	draft     *workspace.Workspace    // what the program sees of it in a dry run; else nil
 	state     *workspace.SessionState // a draft in a dry run
 	plan      *effectPlan             // nil if effects are judged one by one
+	granted   effectPlan              // calls that a person approved because the program asked with approve
 	whole     *core.Toolset           // which include those that the request may reach
 	code      string                  // of the request, with tokens in place of sealed data
 	host      sandbox.ToolHost
@@ -352,6 +360,8 @@ type programExecution struct {
 	entry     *ledger.LedgerEntry
 	notes     warningList
 	uncertain uncertainCalls
+	made      madeCalls
+	halt      programHalt
 	changes   changeSummary
 	reach     networkReach    // what of the network the program may reach
 	network   *egress.Session // of the program, during and after its run; nil without a program
@@ -371,6 +381,7 @@ func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
 		execution: x, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
 		entry: p.Ledger.Open(p.AccountName(x.req.Session)),
 	}
+	x.run.Store(run)
 	run.commands = &commandRunner{x: run, turn: make(chan struct{}, 1)}
 	run.tools = run.visibleTools()
 	files, err := p.Workspaces.Open(session)
@@ -443,7 +454,8 @@ func (x *programExecution) seesMore(ctx context.Context) bool {
 // setTools sets the tools that the execution can see and call, and prepares the relay to call them.
 func (x *programExecution) setTools(tools *core.Toolset) {
 	x.tools = tools
-	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))
+	host, tally := x.pipeline.Relay.Open(x.relayExecution(tools))
+	x.host, x.tally = x.halt.guardHost(host), tally
 }
 
 // relayExecution returns what the relay needs to know about this execution to make calls of the given tools.
@@ -587,7 +599,8 @@ func (x *programExecution) closeWith(o core.Outcome) core.Outcome {
 	o.Warnings = append(o.Warnings, x.notes.said...)
 	o.Summary = x.summarizeOutcome(o)
 	o = x.pipeline.addWarnings(o)
-	o = x.hideOutcome(x.uncertain.addToOutcome(o))
+	o.Expired = o.Error != nil && errors.Is(o.Error, core.ErrUnanswered)
+	o = x.hideOutcome(x.made.addTo(x.uncertain.addToOutcome(o)))
 	if x.draft != nil {
 		_ = x.draft.Close() // what remains is removed later
 	}

@@ -180,6 +180,7 @@ func (p *Pipeline) engineFunctions(x *programExecution) map[string]relay.EngineF
 			return x.searchTools(ctx, raw)
 		},
 		"exec":       x.commands.execCommand,
+		"approve":    x.approveBatch,
 		"load_skill": func(_ context.Context, raw json.RawMessage) (any, error) { return p.loadSkill(x, raw) },
 	}
 	maps.Copy(own, x.networkFunctions())

@@ -172,7 +172,8 @@ func (s *skillFiles) approveSave(ctx context.Context, d core.SkillDraft, old *sk
 	}
 	q := s.x.newQuestion(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect = "retort", "save_skill", arguments, core.EffectWrite.String()
-	return s.x.askApproval(ctx, q)
+	_, refused := s.x.askApproval(ctx, q)
+	return refused
 }
 
 func reasonFor(name string, replaces, computed bool) string {

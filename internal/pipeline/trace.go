@@ -41,12 +41,19 @@ func stepResult(err *core.Error) core.AuditEvent {
 func (x *programExecution) RecordSent(
 	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (context.Context, func(core.CallResult, error), *core.Error) {
+	release, refused := x.halt.admitCall(d.Effect.Kind)
+	if refused != nil {
+		<-ctx.Done() // the program ends
+		return ctx, nil, refused
+	}
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
+		release()
 		return ctx, answered, refused
 	}
 	x.changes.noteCall(x.tools, t, d)
-	answered = x.trackUncertain(c, d, x.trackSideEffect(t, c, d, answered))
+	recorded := x.trackUncertain(c, d, x.trackSideEffect(t, c, d, answered))
+	answered = func(result core.CallResult, err error) { recorded(result, err); release() }
 	if x.pipeline.Tracer == nil {
 		return ctx, answered, nil
 	}
@@ -61,23 +68,36 @@ func (x *programExecution) RecordSent(
 	}, nil
 }
 
-// trackUncertain wraps answered, the function that gets a call's result. The wrapping function also remembers the
-// call for the Outcome if it is uncertain whether the call has taken effect, because no answer came.
+// trackUncertain wraps answered, the function that gets the result of a call with effects. The wrapping function also
+// remembers the call for the Outcome: as made, or as uncertain if no answer came.
 func (x *programExecution) trackUncertain(c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered
 	}
 	return func(result core.CallResult, err error) {
-		if errors.Is(err, core.ErrOutcomeUnknown) {
+		switch {
+		case err == nil:
+			x.made.addCall(c, d.Effect.Kind, x.maskJSON(c.Arguments))
+		case errors.Is(err, core.ErrOutcomeUnknown):
 			x.uncertain.addCall(c, x.maskJSON(c.Arguments))
 		}
 		answered(result, err)
 	}
 }
 
-// askApproval asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is
+// askApproval asks for approval of something that a program needs. If the answer is no, or nobody answers, the program
+// ends: askApproval then returns only after its end. If no program runs yet, it returns the refusal at once.
+func (x *programExecution) askApproval(ctx context.Context, q core.Question) (core.ApprovalAnswer, *core.Error) {
+	answer, refused := x.putQuestion(ctx, q)
+	if refused != nil && refused.Kind == core.KindPolicy && q.Login == "" {
+		return answer, x.halt.refuse(ctx, refused)
+	}
+	return answer, refused
+}
+
+// putQuestion asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is
 // asked.
-func (x *programExecution) askApproval(ctx context.Context, q core.Question) *core.Error {
+func (x *programExecution) putQuestion(ctx context.Context, q core.Question) (core.ApprovalAnswer, *core.Error) {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}
 		for _, e := range q.Effects {
@@ -88,11 +108,11 @@ func (x *programExecution) askApproval(ctx context.Context, q core.Question) *co
 	e := x.newEvent(core.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
 	inside, end := x.beginStep(ctx, core.StepApproval, e)
-	asked, refused := x.pipeline.Approvals.Table.PutQuestion(inside, q)
+	answer, asked, refused := x.pipeline.Approvals.Table.PutQuestion(inside, q)
 	if asked && refused == nil {
 		now := time.Now()
 		x.approved.Store(&now)
 	}
 	end(stepResult(refused))
-	return refused
+	return answer, refused
 }

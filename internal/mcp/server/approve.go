@@ -128,6 +128,7 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 // questions as results and can show them to a person. round is the number of times that this call was already
 // answered with questions.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
+	o.Approvals = withoutKnown(o.Approvals)
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
 			s.offerResume()
@@ -154,6 +155,18 @@ func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	}
 	result.RequestState = string(text)
 	return result
+}
+
+// withoutKnown returns approvals without what the model knows already, such as the execution, and without what only
+// the person who decides needs.
+func withoutKnown(approvals []core.Approval) []core.Approval {
+	list := slices.Clone(approvals)
+	for i := range list {
+		a := &list[i]
+		a.Execution, a.Session, a.Principal, a.Client, a.Language, a.Digest = "", "", "", "", "", ""
+		a.Reasons, a.Risk, a.Level = nil, 0, "" // the rule says why
+	}
+	return list
 }
 
 // resumeAnswered continues an execution when the client repeats its call with the person's answers. It ignores the

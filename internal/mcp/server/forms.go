@@ -22,7 +22,7 @@ const (
 // formsOfRound returns the approvals whose forms are sent to the client in one result: at most maxRoundForms, the
 // most dangerous first. Approvals of equal calls share a form.
 func formsOfRound(waiting []core.Approval) []core.Approval {
-	list := core.SortByDanger(core.GroupEqual(waiting))
+	list := core.SortByDanger(core.GroupAlike(waiting))
 	return list[:min(len(list), maxRoundForms)]
 }
 

@@ -16,8 +16,9 @@ import (
 	"retort/internal/core"
 )
 
-// decodeArguments decodes the arguments of a call into a struct. For an argument that the struct has no field for, it
-// returns an error that suggests a similar name.
+// decodeArguments decodes the arguments of a call into a struct. Arguments that withoutUnset removes count as not
+// given. For an argument that the struct has no field for, decodeArguments returns an error that suggests a similar
+// name.
 func decodeArguments(req *mcp.CallToolRequest, into any) error {
 	raw := req.Params.Arguments
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -27,9 +28,17 @@ func decodeArguments(req *mcp.CallToolRequest, into any) error {
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the arguments must be one JSON object")
 	}
-	known := argumentNames(reflect.TypeOf(into).Elem())
+	fields := reflect.TypeOf(into).Elem()
+	known := argumentNames(fields)
 	for name := range given {
 		if err := checkName(name, known); err != nil {
+			return err
+		}
+	}
+	all := len(given)
+	if given = withoutUnset(given, fields); len(given) < all {
+		var err error
+		if raw, err = json.Marshal(given); err != nil {
 			return err
 		}
 	}
@@ -157,6 +166,8 @@ type Executor interface {
 	// Resume waits for the end of a pending execution and returns its Outcome. If a person has not decided when the
 	// duration patience is over, the Outcome is pending again.
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
+	// CancelExecution cancels a pending execution and returns its Outcome.
+	CancelExecution(ctx context.Context, id string) core.Outcome
 }
 
 // programRequest converts a call of execute_code to an execution request.
@@ -215,7 +226,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (any, e
 
 func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
-		ID string `json:"execution_id"`
+		ID     string `json:"execution_id"`
+		Cancel bool   `json:"cancel"`
 	}
 	if req.Params.RequestState != "" {
 		return s.resumeAnswered(ctx, req)
@@ -226,7 +238,40 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 	if err := checkRequired("execution_id", a.ID); err != nil {
 		return nil, err
 	}
+	if a.Cancel {
+		return s.engine.CancelExecution(ctx, a.ID), nil
+	}
+	defer s.reportWaiting(ctx, req, a.ID)()
 	return s.answerOutcome(req, s.engine.Resume(s.withApprovalChannel(ctx, req), a.ID, resumeWait(req)), 0), nil
+}
+
+// waitingInterval is the time between progress notifications of a call that waits for a person.
+const waitingInterval = 5 * time.Second
+
+// reportWaiting reports to the client that an execution waits for a person, and until when, if the client asked for
+// progress. It repeats the report until stop is called.
+func (s *Server) reportWaiting(ctx context.Context, req *mcp.CallToolRequest, execution string) (stop func()) {
+	tell, end := sendNotices(ctx, req)
+	if tell == nil {
+		return end
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		tick := time.NewTicker(waitingInterval)
+		defer tick.Stop()
+		for n := 1; ctx.Err() == nil; n++ {
+			if waiting := s.engine.Waiting(execution); len(waiting) > 0 {
+				until := waiting[len(waiting)-1].Expires.UTC().Format("15:04 MST")
+				tell(progressNotice{n, "waiting for a person until " + until})
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	return func() { cancel(); reporting.Wait(); end() }
 }
 
 // StatsKeeper returns the statistics of executions, tool calls and tokens.

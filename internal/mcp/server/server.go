@@ -82,6 +82,7 @@ func New(e Engine, o Options) (*Server, error) {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
+	s.mcp.AddSendingMiddleware(dropNulls)
 	s.setUpPassthrough()
 	if err := s.setUpTasks(); err != nil {
 		return nil, fmt.Errorf("mcpserver: %w", err)

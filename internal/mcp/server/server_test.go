@@ -87,6 +87,10 @@ func (e *engine) Resume(_ context.Context, id string, _ time.Duration) core.Outc
 	return core.Outcome{ExecutionID: id, Status: core.StatusOK, Result: json.RawMessage(`"done"`)}
 }
 
+func (e *engine) CancelExecution(_ context.Context, id string) core.Outcome {
+	return core.Outcome{ExecutionID: id, Status: core.StatusCancelled}
+}
+
 func (e *engine) Waiting(id string) []core.Approval {
 	if id != "x9" || e.answer != nil {
 		return nil

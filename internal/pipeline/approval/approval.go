@@ -26,10 +26,11 @@ type ApprovalTable struct {
 
 	mu        sync.Mutex
 	waiting   map[string]*tableEntry
-	granted   map[runGrant]bool           // for the rest of a run
-	histories map[string]*questionHistory // by execution
+	granted   map[runGrant]core.ApprovalAnswer // for the rest of a run
+	histories map[string]*questionHistory      // by execution
 	windows   map[sessionKey]*questionWindow
 	denials   map[denialKey]*denialCount
+	turns     map[turnKey]*channelTurns
 	attend    func()
 	also      []core.ApprovalChannel
 }
@@ -67,6 +68,8 @@ type tableEntry struct {
 	decided chan struct{} // closed with the first answer, or when no caller waits any more
 	settled bool
 	expired bool // there was no answer
+	counted bool // towards the bounds on questions; see countQuestion
+	shared  bool // the answer decides different calls, all of which its digest covers
 }
 
 // New returns an empty table. A question expires if it is not answered within timeout; 0 means 10 minutes. If rules
@@ -74,8 +77,9 @@ type tableEntry struct {
 func New(timeout time.Duration, rules RuleStore) *ApprovalTable {
 	return &ApprovalTable{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
-		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{},
+		waiting: map[string]*tableEntry{}, granted: map[runGrant]core.ApprovalAnswer{}, histories: map[string]*questionHistory{},
 		windows: map[sessionKey]*questionWindow{}, denials: map[denialKey]*denialCount{},
+		turns: map[turnKey]*channelTurns{},
 	}
 }
 
@@ -105,21 +109,20 @@ func (t *ApprovalTable) AskBy(ctx context.Context, q core.Question) (by string, 
 	return answer.By, refused
 }
 
-// PutQuestion works like AskQuestion and also reports whether a person was asked. Nobody is asked if an earlier
-// approval covers the question or the bounds are reached.
-func (t *ApprovalTable) PutQuestion(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
-	_, put, refused := t.askQuestion(ctx, q)
-	return put, refused
+// PutQuestion works like AskQuestion and also returns the answer, and whether a person was asked. Nobody is asked if
+// an earlier approval covers the question or the bounds are reached. The answer is then the earlier one, or zero.
+func (t *ApprovalTable) PutQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
+	return t.askQuestion(ctx, q)
 }
 
 // askQuestion works like PutQuestion and also returns the answer.
 func (t *ApprovalTable) askQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
-	e, refused := t.openEntry(q)
+	e, earlier, refused := t.openEntry(q)
 	switch {
 	case refused != nil:
 		return core.ApprovalAnswer{}, false, refused
 	case e == nil:
-		return core.ApprovalAnswer{}, false, t.recordEvent(q, core.EventDecision, "covered", nil)
+		return earlier, false, t.recordEvent(q, core.EventDecision, "covered", nil)
 	}
 	if refused := t.recordEvent(q, core.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
 		_ = t.finishEntry(ctx, e)
@@ -133,11 +136,11 @@ func (t *ApprovalTable) askQuestion(ctx context.Context, q core.Question) (_ cor
 	resume := core.PauseClock(ctx)
 	defer resume()
 	if ask := core.ChannelOf(ctx); ask != nil {
-		go t.askThrough(ctx, ask, e)
+		go t.askThrough(ctx, ask, e, e.Approval)
 	}
-	for _, ask := range t.also {
+	for i := range t.also {
 		if q.Login == "" { // only the person at this machine can log in
-			go t.askThrough(ctx, ask, e)
+			go t.askInTurn(ctx, i, e)
 		}
 	}
 	select {
@@ -193,13 +196,20 @@ func (t *ApprovalTable) recordEvent(q core.Question, kind core.EventKind, status
 	return t.recorder.Record(e, false)
 }
 
-// isCovered reports whether an earlier approval covers q. No earlier approval covers a critical or unusual call, or a
-// call that an earlier program of the agent task has made with the same arguments.
-func (t *ApprovalTable) isCovered(q core.Question) bool {
+// earlierApproval is the value of ApprovalAnswer.By if a person has approved a call in an earlier execution.
+const earlierApproval = "earlier approval"
+
+// findCovering returns the earlier approval that covers q. No earlier approval covers a critical or unusual call, or
+// a call that an earlier program of the agent task has made with the same arguments.
+func (t *ApprovalTable) findCovering(q core.Question) (_ core.ApprovalAnswer, ok bool) {
 	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
-		return false
+		return core.ApprovalAnswer{}, false
 	}
-	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.IsAllowed(ruleOf(q))
+	if given, ok := t.granted[grantOf(q)]; ok {
+		return given, true
+	}
+	allowed := q.Repeats == "" && t.rules != nil && t.rules.IsAllowed(ruleOf(q))
+	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways, By: earlierApproval}, allowed
 }
 
 func grantOf(q core.Question) runGrant {
@@ -210,9 +220,9 @@ func ruleOf(q core.Question) AlwaysRule {
 	return AlwaysRule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal, q.Entries}
 }
 
-// openEntry adds a question to the table. It returns nil if q is already approved, and an error if the question must
-// not be asked.
-func (t *ApprovalTable) openEntry(q core.Question) (*tableEntry, *core.Error) {
+// openEntry adds a question to the table. If q is already approved, it returns no entry but the earlier approval. It
+// returns an error if the question must not be asked.
+func (t *ApprovalTable) openEntry(q core.Question) (_ *tableEntry, earlier core.ApprovalAnswer, _ *core.Error) {
 	now := time.Now()
 	e := &tableEntry{
 		Approval: core.Approval{
@@ -223,18 +233,19 @@ func (t *ApprovalTable) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.isCovered(q) {
-		return nil, nil
+	if earlier, ok := t.findCovering(q); ok {
+		return nil, earlier, nil
 	}
-	if refused := t.countQuestion(q, e.Digest, now); refused != nil {
-		return nil, refused
+	if refused := t.countQuestion(e, now); refused != nil {
+		return nil, earlier, refused
 	}
 	t.waiting[e.ID] = e
-	return e, nil
+	return e, earlier, nil
 }
 
-// askThrough asks a question through one channel. It stops when the question is answered through another channel.
-func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
+// askThrough asks a question through one channel, as shown. It stops when the question is answered through another
+// channel.
+func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry, shown core.Approval) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -244,9 +255,9 @@ func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel
 		case <-ctx.Done():
 		}
 	}()
-	if answer, ok := ask(ctx, e.Approval); ok {
-		answer.Also = nil                            // it was shown alone
-		_ = t.AnswerApproval(e.ID, e.Digest, answer) // another answer was faster
+	if answer, ok := ask(ctx, shown); ok {
+		answer.Also = shown.Same
+		_ = t.AnswerApproval(shown.ID, shown.Digest, answer) // another answer was faster
 	}
 }
 
@@ -265,7 +276,9 @@ func (t *ApprovalTable) finishEntry(ctx context.Context, e *tableEntry) *core.Er
 	case ctx.Err() != nil: // also if it was approved: nothing runs after its end
 		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subjectText())
 	case !answered:
-		return refusalError(e, "no person answered within %v", t.timeout)
+		expired := refusalError(e, "no person answered within %v", t.timeout)
+		expired.Err = core.ErrUnanswered
+		return expired
 	case !e.answer.Approve:
 		if e.answer.Note != "" {
 			return refusalError(e, "a person denied it: %s", e.answer.Note)
@@ -285,14 +298,14 @@ func (t *ApprovalTable) grantScope(e *tableEntry) {
 	if !e.HasScopes() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
 		return
 	}
-	t.granted[grantOf(e.Question)] = true
+	t.granted[grantOf(e.Question)] = e.answer
 	if e.answer.Scope == core.ScopeAlways && t.rules != nil && e.Repeats == "" {
 		// What could not be stored is asked again next time; this call was approved all the same.
 		_ = t.rules.AllowRule(ruleOf(e.Question))
 	}
 	for _, other := range t.waiting {
-		if !other.settled && t.isCovered(other.Question) && time.Now().Before(other.Expires) {
-			other.setAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
+		if _, covered := t.findCovering(other.Question); covered && !other.settled && time.Now().Before(other.Expires) {
+			other.setAnswer(core.ApprovalAnswer{Approve: true, Scope: e.answer.Scope, By: e.answer.By})
 		}
 	}
 }
@@ -329,6 +342,11 @@ func (t *ApprovalTable) EndExecution(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.histories, execution)
+	for key := range t.turns {
+		if key.execution == execution {
+			delete(t.turns, key)
+		}
+	}
 	for g := range t.granted {
 		if g.execution == execution {
 			delete(t.granted, g)
@@ -360,7 +378,8 @@ func (t *ApprovalTable) IsWaiting(id string) bool {
 	return ok && !e.settled
 }
 
-// FindGroup returns the waiting question with this id, together with the equal waiting questions of its execution. ok
+// FindGroup returns the waiting question with this id, merged with the waiting questions of its execution that a person
+// can decide together with it. ok
 // is false if the question no longer waits.
 func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	t.mu.Lock()
@@ -369,7 +388,7 @@ func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	if !ok {
 		return core.Approval{}, false
 	}
-	for _, a := range core.GroupEqual(t.ListWaiting(e.Execution)) {
+	for _, a := range core.GroupAlike(t.ListWaiting(e.Execution)) {
 		if a.ID == id || slices.Contains(a.Same, id) {
 			return a, true
 		}
@@ -377,8 +396,8 @@ func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// AnswerApproval answers a question, and the equal questions that the answer names. The argument digest must be the
-// digest of the question. AnswerApproval returns an error if the question does not exist, was already answered, or
+// AnswerApproval answers a question, and the questions shown together with it, which the answer names. The argument
+// digest must be the digest of what was shown. AnswerApproval returns an error if the question does not exist, was already answered, or
 // has expired.
 func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
@@ -394,13 +413,14 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 		return core.Errorf(core.KindInvalidArguments, "approval", "no approval request has the id %q: it was answered, expired, or was cancelled", id)
 	case e.settled:
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s has already been answered", id)
-	case digest != e.Digest:
+	case digest != e.Digest && !t.coversAll(digest, e, a.Also):
 		return core.Errorf(
 			core.KindInvalidArguments, "approval", "the answer is not for the approval request that now waits as %s", id,
 		).WithHint("review the current request: retort approvals show %s", id)
 	case !time.Now().Before(e.Expires):
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s has expired", id)
 	}
+	e.shared = digest != e.Digest
 	e.setAnswer(a)
 	t.noteDecision(e)
 	t.countDenial(e.Question, a.Approve, time.Now()) // once, however many equal questions were shown
@@ -409,13 +429,27 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	return nil
 }
 
-// answerAlso gives the answer of e to the equal questions that were shown together with e. A scope wider than once
+// coversAll reports whether digest is that of a question that shows e together with the questions that have the ids
+// also. All of them must still wait. The caller must hold mu.
+func (t *ApprovalTable) coversAll(digest string, e *tableEntry, also []string) bool {
+	digests := []string{e.Digest}
+	for _, id := range also {
+		other, ok := t.waiting[id]
+		if !ok || other.settled || !other.IsAlike(e.Question) {
+			return false
+		}
+		digests = append(digests, other.Digest)
+	}
+	return digest == core.JoinDigests(digests)
+}
+
+// answerAlso gives the answer of e to the questions that were shown together with e. A scope wider than once
 // applies only to the execution of e. The caller must hold mu.
 func (t *ApprovalTable) answerAlso(e *tableEntry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]
-		if !ok || other.settled || !other.Equals(e.Question) || !time.Now().Before(other.Expires) {
-			continue
+		if !ok || other.settled || !other.IsAlike(e.Question) || !e.shared && other.Digest != e.Digest || !time.Now().Before(other.Expires) {
+			continue // the person has not seen it
 		}
 		a := e.answer
 		a.Scope, a.Also = core.ScopeOnce, nil

@@ -71,9 +71,25 @@ type sessionKey struct {
 	all             bool // all sessions of the principal
 }
 
-// countQuestion counts a question that is about to be asked, or returns the reason why it must not be asked. The
-// caller must hold mu.
-func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
+// groupWindow is the time after a question in which others that are shown together with it do not count.
+const groupWindow = time.Second
+
+// joinsGroup reports whether a question is shown together with one that was just counted and still waits. The caller
+// must hold mu.
+func (t *ApprovalTable) joinsGroup(q core.Question, now time.Time) bool {
+	for _, other := range t.waiting {
+		if other.counted && !other.settled && other.Execution == q.Execution && other.Tool == q.Tool &&
+			now.Sub(other.Created) < groupWindow && other.IsAlike(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// countQuestion counts a question that is about to be asked, or returns the reason why it must not be asked. A
+// question that is shown together with another one is not counted. The caller must hold mu.
+func (t *ApprovalTable) countQuestion(e *tableEntry, now time.Time) *core.Error {
+	q, digest := e.Question, e.Digest
 	h := t.histories[q.Execution]
 	if h == nil {
 		h = &questionHistory{denied: map[string]bool{}, ofTool: map[toolKey]int{}}
@@ -95,6 +111,8 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 			"a person has denied this %d times in a row within an hour, in several programs, and is not asked again before the hour is over (three times approval.declined)",
 			t.denialsOf(q, now),
 		)
+	case t.joinsGroup(q, now):
+		return nil
 	case h.asked >= t.bounds.Questions:
 		return unaskedError(q, "a person was already asked %d times about this program, which is the maximum (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
@@ -110,6 +128,7 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 			owner.asked,
 		)
 	}
+	e.counted = true
 	h.asked++
 	w.asked++
 	owner.asked++

@@ -10,10 +10,11 @@ import (
 	"retort/internal/core"
 )
 
-// decide gives the same answer to all waiting questions, one after the other. It returns how many answers were
-// accepted.
+// decide gives the same answer to all waiting questions, one after the other. Questions that are shown together get
+// one answer. It returns how many answers were accepted.
 func decide(table *ApprovalTable, a core.ApprovalAnswer) (n int) {
-	for waiting := table.ListWaiting(""); len(waiting) > 0; waiting = table.ListWaiting("") {
+	for waiting := core.GroupAlike(table.ListWaiting("")); len(waiting) > 0; waiting = core.GroupAlike(table.ListWaiting("")) {
+		a.Also = waiting[0].Same
 		if table.AnswerApproval(waiting[0].ID, waiting[0].Digest, a) == nil {
 			n++
 		}
@@ -32,11 +33,11 @@ func TestQuestionsAreBounded(t *testing.T) {
 		approved         int
 	}{
 		"noes one by one":        {500, 5, false, false, core.ApprovalAnswer{}, 0},
-		"noes at once":           {500, 5, false, true, core.ApprovalAnswer{}, 0},
+		"noes at once":           {500, 1, false, true, core.ApprovalAnswer{}, 0},
 		"equal ones, one by one": {500, 1, true, false, core.ApprovalAnswer{}, 0},
 		"equal ones at once":     {500, 1, true, true, core.ApprovalAnswer{}, 0},
 		"yeses one by one":       {60, 50, false, false, core.ApprovalAnswer{Approve: true}, 50},
-		"yeses at once":          {60, 50, false, true, core.ApprovalAnswer{Approve: true}, 50},
+		"yeses at once":          {60, 1, false, true, core.ApprovalAnswer{Approve: true}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,6 +75,89 @@ func TestQuestionsAreBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGroupsAreBounded checks that calls which are shown together count as one question, but only if they are asked
+// about within a second of the first.
+func TestGroupsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Hour, nil)
+		table.SetBounds(QuestionBounds{Questions: 3})
+		ended := make(chan *core.Error, 100)
+		for i := range 100 { // ten calls at once, every half second
+			go func() { ended <- table.AskQuestion(t.Context(), call("x", fmt.Sprintf(`{"id":%d}`, i))) }()
+			synctest.Wait()
+			if i%10 == 9 {
+				time.Sleep(groupWindow / 2)
+			}
+		}
+		if waiting := len(table.ListWaiting("x")); waiting != 60 {
+			t.Errorf("%d calls wait, want those of the three seconds that began with a question", waiting)
+		}
+		if n := decide(table, core.ApprovalAnswer{Approve: true}); n != 1 {
+			t.Errorf("%d answers", n)
+		}
+		approved := 0
+		for range 100 {
+			if <-ended == nil {
+				approved++
+			}
+		}
+		if approved != 60 {
+			t.Errorf("approved %d", approved)
+		}
+	})
+}
+
+// TestSharedAnswer checks that one answer decides the different calls that were shown together, and only these. An
+// answer to one call must not decide another one.
+func TestSharedAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		ids := map[string]string{}
+		ended := map[string]<-chan *core.Error{}
+		ask := func(name string, q core.Question) {
+			one, end := asked(t, t.Context(), table, q)
+			ids[name], ended[name] = one.ID, end
+			time.Sleep(time.Millisecond)
+		}
+		for _, name := range []string{"1", "2", "3"} {
+			ask(name, call("x", `{"id":`+name+`}`))
+		}
+		shown := core.GroupAlike(table.ListWaiting(""))[0]
+		ask("4", call("x", `{"id":4}`))
+		for name, wrong := range map[string]struct {
+			digest string
+			also   []string
+		}{
+			"one call fewer":          {shown.Digest, shown.Same[:1]},
+			"one call more":           {shown.Digest, append(shown.Same[:2:2], ids["4"])},
+			"another order":           {shown.Digest, []string{shown.Same[1], shown.Same[0]}},
+			"a question that is gone": {shown.Digest, append(shown.Same[:2:2], "nothing")},
+			"no digest":               {"", []string{"nothing"}},
+		} {
+			if table.AnswerApproval(shown.ID, wrong.digest, core.ApprovalAnswer{Approve: true, Also: wrong.also}) == nil {
+				t.Fatalf("%s was accepted", name)
+			}
+		}
+		if err := table.AnswerApproval(shown.ID, shown.Digest, core.ApprovalAnswer{Approve: true, Also: shown.Same}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, name := range []string{"1", "2", "3"} {
+			if err := <-ended[name]; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if left := table.ListWaiting("x"); len(left) != 1 || left[0].ID != ids["4"] {
+			t.Errorf("still waiting: %+v", left)
+		}
+		ask("5", call("x", `{"id":5}`))
+		four := table.ListWaiting("x")[0]
+		if err := table.AnswerApproval(four.ID, four.Digest, core.ApprovalAnswer{Approve: true, Also: []string{ids["5"]}}); err != nil || !table.IsWaiting(ids["5"]) {
+			t.Errorf("an answer to one call decided another: %v", err)
+		}
+	})
 }
 
 // TestBoundsOfSessions checks that an approval resets the count of denials, and that all executions of a session
@@ -158,11 +242,13 @@ func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	first := ask("first", call("x", `{"id":1}`))
 	second := ask("second", call("x", `{"id":1}`))
 	ask("other execution", call("y", `{"id":1}`))
-	different := ask("other arguments", call("x", `{"id":2}`))
+	otherReason := call("x", `{"id":2}`)
+	otherReason.Rule = "another reason"
+	different := ask("other arguments", otherReason)
 	stranger := call("z", `{"id":1}`)
 	stranger.Principal = "eve"
 	theirs := ask("other principal", stranger)
-	shown := core.GroupEqual(table.ListWaiting(""))[0]
+	shown := core.GroupAlike(table.ListWaiting(""))[0]
 	if shown.ID != first || shown.Count != 3 || shown.Same[0] != second {
 		t.Fatalf("shown as one: %+v", shown)
 	}
@@ -290,7 +376,7 @@ func TestDenialOfEqualQuestions(t *testing.T) {
 			go func() { _ = table.AskQuestion(t.Context(), call(fmt.Sprint(i), `{"id":1}`)) }()
 		}
 		synctest.Wait()
-		shown := core.GroupEqual(table.ListWaiting(""))
+		shown := core.GroupAlike(table.ListWaiting(""))
 		if len(shown) != 1 || shown[0].Count != 40 {
 			t.Fatalf("shown: %d questions, the first for %d", len(shown), shown[0].Count)
 		}

@@ -133,7 +133,7 @@ func (d *approvalSocket) handleConnection(c *net.UnixConn) {
 // approval comes from a terminal, because programs other than the retort command can connect.
 func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
-		return deskAnswer{Waiting: core.GroupEqual(d.table.ListWaiting(""))}
+		return deskAnswer{Waiting: core.GroupAlike(d.table.ListWaiting(""))}
 	}
 	if asked.Decide.Answer.Approve {
 		if err := who.CheckTerminal(); err != nil {

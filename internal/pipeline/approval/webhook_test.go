@@ -164,6 +164,45 @@ func TestWebhookDecides(t *testing.T) {
 	}
 }
 
+// TestWebhookGroups checks that calls which wait at the same time are sent to a webhook as one question, whose answer
+// decides all of them. Calls that come later are sent as another question.
+func TestWebhookGroups(t *testing.T) {
+	questions := make(chan WebhookQuestion, 10)
+	hook, requests, _ := startWebhook(t, func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
+		questions <- q
+		respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.ApprovalAnswer{Approve: true}})
+	})
+	table := New(testenv.Patience, nil)
+	begin := make(chan struct{})
+	table.AddChannel(func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		<-begin
+		return hook.AskApprover(ctx, a)
+	})
+	ended := make(chan *core.Error)
+	ask := func(arguments string) {
+		go func() { ended <- table.AskQuestion(t.Context(), call("x", arguments)) }()
+	}
+	ask(`{"id":1}`)
+	testenv.WaitUntil(t, "the first call waits", func() bool { return len(table.ListWaiting("x")) == 1 })
+	for _, arguments := range []string{`{"id":2}`, `{"id":3}`, `{"id":4}`} {
+		ask(arguments)
+	}
+	testenv.WaitUntil(t, "all calls wait", func() bool { return len(table.ListWaiting("x")) == 4 })
+	close(begin)
+	for range 4 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	asked := 0
+	for len(questions) > 0 {
+		asked += max(1, (<-questions).Data.Count)
+	}
+	if n := requests.Load(); n > 2 || asked != 4 {
+		t.Errorf("%d requests about %d calls", n, asked) // two if the first was shown before the others came
+	}
+}
+
 // TestWebhookSettings checks which addresses and secrets NewWebhook accepts.
 func TestWebhookSettings(t *testing.T) {
 	coded := "whsec_" + base64.StdEncoding.EncodeToString([]byte(webhookSecret))
