@@ -45,7 +45,8 @@ var layers = []struct {
 	{"internal/pipeline", []string{"internal/pipeline/...", "internal/base/canonjson", "internal/base/deadline", "internal/sandbox", "internal/egress", "internal/tokens", "internal/privacy/redact", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
 	{"internal/pipeline/search", []string{"internal/pipeline/search/index", "internal/base/seal", "internal/base/throttle"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
 	{"internal/pipeline/search/index", []string{"internal/base/jsonscan"}, "pure: words in, ranking out"},
-	{"internal/pipeline/bindings", []string{"internal/base/jsonscan", "internal/privacy/pii"}, "pure: schema in, text out"},
+	{"internal/pipeline/bindings", []string{"internal/base/jsonscan", "internal/pipeline/paging", "internal/privacy/pii"}, "pure: schema in, text out"},
+	{"internal/pipeline/paging", []string{"internal/base/jsonscan"}, "pure: a schema and answers in, the next request out"},
 	{"internal/pipeline/check", []string{"internal/pipeline/check/typescript", "internal/pipeline/check/python", "internal/pipeline/check/rules", "internal/pipeline/check/source", "internal/policy/effect"}, "judges a program before anything happens, so it can do nothing"},
 	{"internal/pipeline/check/rules", nil, "pure: a tree in, findings out"},
 	{"internal/pipeline/check/typescript", []string{"internal/base/memory", "internal/pipeline/bindings", "internal/pipeline/check/rules", "internal/pipeline/check/source"}, "hides the compiler, which checks against what emit writes"},
@@ -77,7 +78,7 @@ var layers = []struct {
 	{"internal/base/canonjson", nil, "pure: JSON in, its canonical form out"},
 	{"internal/base/jsonscan", nil, "pure: bytes in, tokens out"},
 	{"internal/base/jsonschema", nil, "pure: schema and value in, violations out"},
-	{"internal/pipeline/relay", []string{"internal/base/canonjson", "internal/base/deadline", "internal/base/jsonscan", "internal/sandbox", "internal/policy", "internal/base/jsonschema"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/pipeline/relay", []string{"internal/base/canonjson", "internal/base/deadline", "internal/base/jsonscan", "internal/sandbox", "internal/policy", "internal/pipeline/paging", "internal/base/jsonschema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/base/jsonscan", "internal/sandbox", "internal/tokens"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/catalog/sanitize", "internal/catalog/infer", "internal/pipeline/bindings", "internal/base/jsonscan", "internal/base/seal", "internal/home"}, "keeps definitions; where they come from is an interface"},
 	{"internal/catalog/sanitize", nil, "pure: text in, findings out"},
@@ -163,7 +164,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github
 // pure lists packages that do no I/O and read no clock, so that the same input always gives the same output. impure
 // and clockCalls list what these packages may not import or call.
 var (
-	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/base/throttle", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
+	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/base/throttle", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/paging", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -46,6 +46,11 @@ def search_tools(query, detail="description"):
     return _own("search_tools")(query, detail)
 
 
+def pages(tool, *args, **kwargs):
+    """The items of the list that a tool returns page by page. Each page is a call."""
+    return _own("pages")(tool, *args, **kwargs)
+
+
 def sleep(ms):
     """Waits for milliseconds."""
     return _own("sleep")(ms)

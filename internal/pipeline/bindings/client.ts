@@ -25,6 +25,7 @@ export interface FoundTool {
 interface Environment {
   callMCPTool(name: string, args?: unknown): Promise<any>;
   searchTools(query: string, detail?: string | object): Promise<FoundTool[]>;
+  pages(tool: (...args: any[]) => Promise<any>, ...args: unknown[]): AsyncIterableIterator<any>;
   sleep(ms: number): Promise<void>;
   ToolError: new (message: string) => ToolError;
 }
@@ -43,6 +44,11 @@ export function callMCPTool<T = any>(name: string, args?: unknown): Promise<T> {
 /** Finds tools by what they do. */
 export function searchTools(query: string, detail?: string | object): Promise<FoundTool[]> {
   return environment.searchTools ? environment.searchTools(query, detail) : outside();
+}
+
+/** The items of the list that a tool returns page by page; each page is a call. */
+export function pages<T = any>(tool: (...args: any[]) => Promise<any>, ...args: unknown[]): AsyncIterableIterator<T> {
+  return environment.pages ? environment.pages(tool, ...args) : outside();
 }
 
 /** Waits. */

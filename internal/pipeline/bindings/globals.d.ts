@@ -27,6 +27,14 @@ interface SearchOptions {
 /** Finds tools by what they do. */
 declare function searchTools(query: string, detail?: "name" | "summary" | "description" | "full", options?: SearchOptions): Promise<FoundTool[]>;
 
+interface PageReader {
+  /** The items of the list that a tool returns page by page; each page is a call. After the tool come the arguments. */
+  <F extends (...args: any[]) => Promise<any>>(tool: F, ...args: Parameters<F>): AsyncIterableIterator<PageItem<F>>;
+}
+/** What the list has items of, where the tool's declaration says that. */
+type PageItem<F> = F extends { readonly __item: infer T } ? T : any;
+declare var pages: PageReader;
+
 /** Waits. */
 declare function sleep(ms: number): Promise<void>;
 

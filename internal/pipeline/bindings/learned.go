@@ -32,13 +32,20 @@ func countOf(n int, what string) string {
 
 // AdviceDeclaration returns the TypeScript declaration of a tool with inferred types, for checking programs. If a
 // value was sometimes an object and sometimes a string, its type is the intersection of both, so that programs can
-// use the object's fields without a type test.
+// use the object's fields without a type test. The function of a tool that returns a list has a member __item with the
+// type of its items, which only the declaration of pages uses.
 func AdviceDeclaration(t *core.Tool) string {
 	types := buildTypes(t)
 	if types.learned != "" {
 		types.output.node = atOnce(types.output.node)
 	}
-	return declareTool(t, types)
+	var p tsPrinter
+	p.writeTypes(types)
+	if item := itemType(t, types); item != "" {
+		p.writeParts("export namespace ", t.TypeScript, " { const __item: ", item, "; }\n")
+	}
+	p.writeSignatures(t, types, ";")
+	return p.b.String()
 }
 
 func atOnce(n *typeNode) *typeNode {

@@ -412,7 +412,11 @@ func pyFull(name string, t *core.Tool) string {
 	p.writeRemarks(pyToolDoc(t, types), "")
 	p.writeParts(name, "(")
 	p.stubParameters(types)
-	p.writeParts(") -> ", pyResult(types), "\n\n")
+	p.writeParts(") -> ", pyResult(types), "\n")
+	if paged := pagedComment(t, types); paged != "" {
+		p.writeParts("# ", paged, "\n")
+	}
+	p.writeParts("\n")
 	p.writeDeclarations(types)
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n\n", "\n") + "\n"
 }

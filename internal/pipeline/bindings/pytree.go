@@ -65,6 +65,9 @@ func pyWrapper(t *core.Tool) string {
 	params := keywordParams(types.input.node)
 	head, body := p.formatFunction(t, types, params)
 	p.writeDeclarations(types)
+	if paged := pagedComment(t, types); paged != "" {
+		p.writeParts("# ", paged, "\n")
+	}
 	p.writeParts(head)
 	p.writeDocstring(append(docLines(pyToolDoc(t, types)), paramDocs(params)...), "    ")
 	p.writeParts(body, "\n")

@@ -33,7 +33,7 @@ func renderSignature(name string, t *core.Tool) string {
 		b.WriteString(c.shortType(types.output.node, maxResult))
 	}
 	b.WriteString(">")
-	if s := signatureRemarks(types.learned, SummaryLine(t)); s != "" {
+	if s := signatureRemarks(t, types, SummaryLine(t)); s != "" {
 		b.WriteString(" // ")
 		b.WriteString(s)
 	}
@@ -52,19 +52,24 @@ func pySignature(name string, t *core.Tool) string {
 		result = c.shortType(types.output.node, maxResult)
 	}
 	text := name + "(" + list + ") -> " + result
-	if s := signatureRemarks(types.learned, strings.TrimSpace(SummaryLine(t)+" "+said)); s != "" {
+	if s := signatureRemarks(t, types, strings.TrimSpace(SummaryLine(t)+" "+said)); s != "" {
 		text += "  # " + s
 	}
 	return text
 }
 
-// signatureRemarks returns the comment of a signature. It consists of a remark that result types are inferred, if
-// they are, and the tool's summary.
-func signatureRemarks(learned, text string) string {
-	if learned != "" && text != "" {
-		return "(" + learned + ") " + text
+// signatureRemarks returns the comment of a signature. It consists of remarks, that the tool pages and that its result
+// types are inferred, and of the tool's summary.
+func signatureRemarks(t *core.Tool, types *toolTypes, summary string) string {
+	text := types.learned + summary
+	if types.learned != "" && summary != "" {
+		text = "(" + types.learned + ") " + summary
 	}
-	return learned + text
+	paged := pagedComment(t, types)
+	if paged != "" && text != "" {
+		return paged + "; " + text
+	}
+	return paged + text
 }
 
 // compactPrinter writes types in short form for models. It writes the content of a named type instead of its name, if

@@ -93,6 +93,9 @@ func fullDeclaration(name string, t *core.Tool) string {
 	if order := orderedCall(name, types); order != "" {
 		p.writeParts("// or ", order, "\n")
 	}
+	if paged := pagedComment(t, types); paged != "" {
+		p.writeParts("// ", paged, "\n")
+	}
 	p.writeParts("\n")
 	p.writeTypes(types)
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n", "\n") + "\n"

@@ -78,6 +78,9 @@ func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) 
 		d.tags = append(d.tags, paramTag(types), returnsTag(types))
 	}
 	p.writeDoc(d, 0)
+	if paged := pagedComment(t, types); paged != "" && p.tags {
+		p.writeParts("// ", paged, "\n")
+	}
 	optional := ""
 	if optionalInput(types.input.node) {
 		optional = "?"

@@ -1,7 +1,7 @@
 // Package relay sends the tool calls of programs to the upstream servers. It is a chain of guards. Each of them can
 // refuse, delay or rewrite a call, but none can permit what another one refuses. In order:
 //
-//	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
+//	refusals → permit → well-formed → pages → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -171,6 +171,7 @@ func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 		refusalGuard(x.Recorder),
 		permitGuard(x.Permit),
 		wellFormed,
+		pageGuard(x),
 		resolveGuard(x),
 		r.cache.cacheGuard(x, tally.countHit),
 		tally.countGuard,

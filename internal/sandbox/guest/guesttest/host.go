@@ -261,10 +261,31 @@ func (h *TestHost) answerOwnCall(c core.ToolCall) (core.CallResult, error) {
 		h.Files[name+"/.keep"] = ""
 	case "call", "search_tools":
 		return core.CallResult{Value: c.Arguments}, nil
+	case "page":
+		return answerPage(c.Arguments)
 	default:
 		return core.CallResult{}, core.Errorf(core.KindInternal, "", "%s is not there", c.Tool)
 	}
 	return jsonResult(map[string]any{}), nil
+}
+
+// answerPage answers a request for a page of a list with three pages. The first page has the request, the second is
+// empty, and the third is an error if the tool is fail.
+func answerPage(request json.RawMessage) (core.CallResult, error) {
+	var q struct {
+		Server, Tool string
+		List         int
+	}
+	_ = json.Unmarshal(request, &q)
+	switch {
+	case q.List == 0:
+		return jsonResult(map[string]any{"items": []json.RawMessage{request}, "list": 5}), nil
+	case q.List == 5:
+		return jsonResult(map[string]any{"items": []int{}, "list": 6}), nil
+	case q.Tool == "fail":
+		return core.CallResult{}, (&core.Error{Kind: core.KindToolError, Message: "page 3 repeats", Hint: "read it by hand"}).AtTool(q.Server, q.Tool)
+	}
+	return core.CallResult{Value: json.RawMessage(`{"items":[9007199254740993,{"__proto__":{"polluted":true}}]}`)}, nil
 }
 
 // fileArguments holds the arguments of the file functions.

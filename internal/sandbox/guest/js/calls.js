@@ -35,6 +35,14 @@ exports.callNamed = function callNamed() {
 	};
 };
 
+// pageCaller gives a function that asks for a page of the list that a call of a tool gives. It takes
+// the list that the page before was told to be of, first 0.
+exports.pageCaller = function pageCaller(server, tool, args) {
+	const target = native.target('', 'page');
+	const beginning = '{"server":' + render(server) + ',"tool":' + render(tool) + ',"arguments":' + (renderArguments(args, server, tool) ?? '{}') + ',"list":';
+	return (list) => native.call(target, `${beginning}${list}}`);
+};
+
 const own = { __proto__: null };
 exports.callOwn = function callOwn(name, args) {
 	return (own[name] ??= exports.callee('', name))(args);
@@ -80,6 +88,11 @@ function failed(text, server, tool) {
 	return defineProperty(error, 'stack', { value: ownFrames(error.stack), writable: true, configurable: true });
 }
 exports.failed = failed;
+
+// placed makes the place of an error that of another one, whose frames it takes over.
+exports.placed = function placed(error, other) {
+	return defineProperty(error, 'stack', { value: ownFrames(other.stack), writable: true, configurable: true });
+};
 
 // ownFrames leaves out the frames of this prelude.
 function ownFrames(stack) {

@@ -19,6 +19,7 @@ const lazily = {
 	pii: ['pii'],
 	process: ['process'],
 	performance: ['performance'],
+	pages: ['pages'],
 };
 
 function define(object, name, value) {

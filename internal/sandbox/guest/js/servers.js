@@ -46,15 +46,26 @@ function functionsOf(index) {
 	return typeof functions === 'string' ? parse(functions) : functions;
 }
 
+const toolOf = new WeakMap(); // function of a namespace → the tool that it calls
+const getTool = Function.prototype.call.bind(WeakMap.prototype.get);
+
 function functionOf(server, f) {
 	const send = callee(server, f.tool);
 	const call = (...args) => send(arrange(f, args));
+	toolOf.set(call, { server, f });
 	return defineProperty(call, 'name', { value: f.name });
 }
 
+// argumentsOf gives the tool that a function calls, with the arguments object of a call; undefined
+// if it is no function of a server.
+exports.argumentsOf = function argumentsOf(call, args) {
+	const tool = typeof call === 'function' ? getTool(toolOf, call) : undefined;
+	return tool && { server: tool.server, tool: tool.f.tool, args: arrange(tool.f, args) };
+};
+
 // helpers are what programs look for beside tools in any module of servers.
 exports.helpers = () => ({
-	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
+	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, pages: require('pages').pages, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
 });
 
 // complete adds members that are found by name only, where nothing has the name.
@@ -106,7 +117,7 @@ exports.installNamespaces = function installNamespaces(list) {
 			byModule[module] ??= entry;
 		}
 		byName[global || modules[0] || server] = entry;
-		if (global && (!(global in globalThis) || global === 'path')) { // a server counts before the module path
+		if (global && (!(global in globalThis) || global === 'path' || global === 'pages')) { // a server counts before these two
 			lazy(globalThis, global, entry.namespace, true);
 		}
 	});

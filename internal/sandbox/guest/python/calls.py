@@ -270,6 +270,49 @@ class Sleep(Callable):
         return asyncio.sleep(max(ms, 0) / 1000)
 
 
+class Pages:
+    """The items of a list that a tool returns page by page. The host knows how each
+    tool pages, so that what is here only asks for one page after the other."""
+
+    _head = head_of("", "page")
+
+    def __init__(self, tool, args, kwargs):
+        if args or tool._renames:
+            kwargs = tool._arrange(args, kwargs)
+        self._tool = tool
+        self._begin = b'{"server":%b,"tool":%b,"arguments":%b,"list":' % (render(tool._server), render(tool._tool), tool._encode(kwargs) or b"{}")
+
+    def _body(self, list_):
+        return self._begin + b"%d}" % list_
+
+    def __iter__(self):
+        tool, list_ = self._tool, 0
+        while list_ is not None:
+            page = tool._caller.now(self._head, self._body(list_), tool._server, tool._tool)
+            yield from page["items"]
+            list_ = page.get("list")
+
+    async def __aiter__(self):
+        tool, list_ = self._tool, 0
+        while list_ is not None:
+            page = await (Call or under_way())(tool._caller, self._head, self._body(list_), tool._server, tool._tool)
+            for item in page["items"]:
+                yield item
+            list_ = page.get("list")
+
+    def __repr__(self):
+        return "<pages of %s>" % self._tool.__qualname__
+
+
+def pages(tool, /, *args, **kwargs):
+    """The items of a list that a tool returns page by page. After the tool come the
+    arguments of the call."""
+    tool = getattr(tool, "_tool", tool) if not isinstance(tool, Tool) else tool
+    if not isinstance(tool, Tool):
+        raise TypeError("pages takes a function of a server, such as pages(github.list_issues, owner=o, repo=r)")
+    return Pages(tool, args, kwargs)
+
+
 def later(function):
     """What a program calls where it awaits the outcome."""
     if isinstance(function, Callable):
