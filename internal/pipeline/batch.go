@@ -22,9 +22,26 @@ const (
 // batchRequest holds the arguments of approve, the function with which a program asks for approval of calls that it is
 // going to make.
 type batchRequest struct {
-	Purpose  string            `json:"purpose"`
-	Calls    []json.RawMessage `json:"calls"` // each {"name": …, "arguments": …}
-	Optional bool              `json:"optional"`
+	Purpose  string      `json:"purpose"`
+	Calls    []namedCall `json:"calls"`
+	Optional bool        `json:"optional"`
+}
+
+// namedCall is a call whose tool has exact names, or a name in any spelling.
+type namedCall struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// toolCall returns the call as a program makes it.
+func (n namedCall) toolCall() core.ToolCall {
+	if n.Name == "" {
+		return core.ToolCall{Server: n.Server, Tool: n.Tool, Arguments: n.Arguments}
+	}
+	arguments, _ := json.Marshal(n) // it was JSON
+	return core.ToolCall{Tool: "call", Arguments: arguments}
 }
 
 // approveBatch asks a person to approve a list of calls at once. Each of them can then be made once without another
@@ -68,11 +85,11 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 
 // judgeBatch returns those of the calls that need a person's approval, and the reasons. It returns an error if a call
 // would be refused anyway.
-func (x *programExecution) judgeBatch(ctx context.Context, calls []json.RawMessage) (effects []core.IntendedCall, rule string, err error) {
+func (x *programExecution) judgeBatch(ctx context.Context, calls []namedCall) (effects []core.IntendedCall, rule string, err error) {
 	var reasons []string
 	size := 0
 	for i, named := range calls {
-		judged, err := x.pipeline.Relay.JudgeCall(ctx, x.relayExecution(x.tools), core.ToolCall{Tool: "call", Arguments: named})
+		judged, err := x.pipeline.Relay.JudgeCall(ctx, x.relayExecution(x.tools), named.toolCall())
 		if err != nil {
 			e := *core.AsError(err)
 			e.Message = fmt.Sprintf("approve: call %d: %s", i+1, e.Message)

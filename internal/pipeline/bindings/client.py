@@ -51,6 +51,11 @@ def pages(tool, *args, **kwargs):
     return _own("pages")(tool, *args, **kwargs)
 
 
+def approve(purpose, calls, *rows, **options):
+    """Asks a person once about calls that the program is going to make."""
+    return _own("approve")(purpose, calls, *rows, **options)
+
+
 def sleep(ms):
     """Waits for milliseconds."""
     return _own("sleep")(ms)

@@ -26,6 +26,7 @@ interface Environment {
   callMCPTool(name: string, args?: unknown): Promise<any>;
   searchTools(query: string, detail?: string | object): Promise<FoundTool[]>;
   pages(tool: (...args: any[]) => Promise<any>, ...args: unknown[]): AsyncIterableIterator<any>;
+  approve(purpose: string, calls: any, ...rest: any[]): Promise<boolean>;
   sleep(ms: number): Promise<void>;
   ToolError: new (message: string) => ToolError;
 }
@@ -49,6 +50,11 @@ export function searchTools(query: string, detail?: string | object): Promise<Fo
 /** The items of the list that a tool returns page by page; each page is a call. */
 export function pages<T = any>(tool: (...args: any[]) => Promise<any>, ...args: unknown[]): AsyncIterableIterator<T> {
   return environment.pages ? environment.pages(tool, ...args) : outside();
+}
+
+/** Asks a person once about calls that the program is going to make. */
+export function approve(purpose: string, calls: any, ...rest: any[]): Promise<boolean> {
+  return environment.approve ? environment.approve(purpose, calls, ...rest) : outside();
 }
 
 /** Waits. */

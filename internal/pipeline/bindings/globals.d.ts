@@ -35,6 +35,15 @@ interface PageReader {
 type PageItem<F> = F extends { readonly __item: infer T } ? T : any;
 declare var pages: PageReader;
 
+type ToolCalls = Iterable<readonly [tool: ToolFunction | string, args?: object] | { tool: ToolFunction | string; arguments?: object }>;
+type ToolFunction = (...args: any[]) => Promise<any>;
+interface Approve {
+  /** Asks a person once about calls that the program is going to make. A no ends the program, unless they are optional. */
+  (purpose: string, calls: ToolCalls, options?: { optional?: boolean }): Promise<boolean>;
+  (purpose: string, tool: ToolFunction | string, rows: Iterable<object>, options?: { optional?: boolean }): Promise<boolean>;
+}
+declare var approve: Approve;
+
 /** Waits. */
 declare function sleep(ms: number): Promise<void>;
 

@@ -93,7 +93,7 @@ func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 
 // helperNames lists the helper functions and classes that every server's Python module has besides the tools. A tool
 // with the same name takes precedence. The code in the sandbox that creates the modules has the same list.
-var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "sleep"}
+var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "approve", "sleep"}
 
 // simplifyPath shortens a dotted path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes
 // client.ToolError.

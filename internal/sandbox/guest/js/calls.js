@@ -43,6 +43,16 @@ exports.pageCaller = function pageCaller(server, tool, args) {
 	return (list) => native.call(target, `${beginning}${list}}`);
 };
 
+// approver gives the function that asks a person about a list of calls.
+exports.approver = function approver() {
+	const target = native.target('', 'approve');
+	return (purpose, calls, optional) => {
+		const list = calls.map(({ name, server, tool, args }) => (name === undefined ? '{"server":' + render(server) + ',"tool":' + render(tool) : '{"name":' + render(name))
+			+ ',"arguments":' + (renderArguments(args, server ?? '', tool ?? name) ?? '{}') + '}');
+		return native.call(target, `{"purpose":${render(purpose)},"calls":[${list.join(',')}],"optional":${optional}}`);
+	};
+};
+
 const own = { __proto__: null };
 exports.callOwn = function callOwn(name, args) {
 	return (own[name] ??= exports.callee('', name))(args);

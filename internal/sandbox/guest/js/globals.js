@@ -20,6 +20,7 @@ const lazily = {
 	process: ['process'],
 	performance: ['performance'],
 	pages: ['pages'],
+	approve: ['approve'],
 };
 
 function define(object, name, value) {

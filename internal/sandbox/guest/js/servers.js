@@ -65,7 +65,7 @@ exports.argumentsOf = function argumentsOf(call, args) {
 
 // helpers are what programs look for beside tools in any module of servers.
 exports.helpers = () => ({
-	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, pages: require('pages').pages, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
+	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, pages: require('pages').pages, approve: require('approve').approve, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
 });
 
 // complete adds members that are found by name only, where nothing has the name.
@@ -117,7 +117,7 @@ exports.installNamespaces = function installNamespaces(list) {
 			byModule[module] ??= entry;
 		}
 		byName[global || modules[0] || server] = entry;
-		if (global && (!(global in globalThis) || global === 'path' || global === 'pages')) { // a server counts before these two
+		if (global && (!(global in globalThis) || global === 'path' || global === 'pages' || global === 'approve')) { // a server counts before these
 			lazy(globalThis, global, entry.namespace, true);
 		}
 	});

@@ -307,10 +307,49 @@ class Pages:
 def pages(tool, /, *args, **kwargs):
     """The items of a list that a tool returns page by page. After the tool come the
     arguments of the call."""
-    tool = getattr(tool, "_tool", tool) if not isinstance(tool, Tool) else tool
-    if not isinstance(tool, Tool):
+    tool = tool_of(tool)
+    if tool is None:
         raise TypeError("pages takes a function of a server, such as pages(github.list_issues, owner=o, repo=r)")
     return Pages(tool, args, kwargs)
+
+
+def tool_of(function):
+    """The tool that a function of a server calls, or None."""
+    function = getattr(function, "_tool", function) if not isinstance(function, Tool) else function
+    return function if isinstance(function, Tool) else None
+
+
+class Approve(Callable):
+    """approve(purpose, calls, optional=False): asks a person once about several calls
+    that the program is going to make."""
+
+    def __init__(self, caller):
+        super().__init__(caller, "approve", "", "approve")
+
+    def _arrange(self, args, kwargs):
+        return approval(*args, **kwargs)
+
+    def _encode(self, asked):
+        purpose, calls, optional = asked
+        return b'{"purpose":%b,"calls":[%b],"optional":%b}' % (render(str(purpose)), b",".join(calls), b"true" if optional else b"false")
+
+
+def approval(purpose, calls, rows=None, /, *, optional=False):
+    """What the host is asked: calls are pairs of a tool and its arguments, or one tool
+    with the arguments of each of its calls in rows."""
+    if rows is not None:
+        return purpose, [call_text(calls, arguments) for arguments in rows], optional
+    return purpose, [call_text(*(one if isinstance(one, (tuple, list)) else (one["tool"], one.get("arguments")))) for one in calls], optional
+
+
+def call_text(tool, arguments=None):
+    if isinstance(tool, str):
+        return b'{"name":%b,"arguments":%b}' % (render(tool), render(arguments or {}))
+    known = tool_of(tool)
+    if known is None:
+        raise TypeError("approve takes calls such as (github.close_issue, {'number': 1}): the first is a function of a server, or the name of a tool")
+    arguments = known._arrange((), arguments or {})
+    return b'{"server":%b,"tool":%b,"arguments":%b}' % (render(known._server), render(known._tool), known._encode(arguments) or b"{}")
 
 
 def later(function):

@@ -18,7 +18,7 @@ MOST = 5000  # modules
 LARGEST = 31 << 20  # bytes of a pickled tree
 DEEPEST = 12_000  # calls of the pickler in each other; the compiler gives up far earlier
 OWN = {
-    "ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "sleep", "state", "pii", "skills", "load_skill", "exec_command",
+    "ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "approve", "sleep", "state", "pii", "skills", "load_skill", "exec_command",
     "read_file", "write_file", "list_files", "servers", "exit", "quit",
     "__name__", "__file__", "__builtins__", "__doc__", "__spec__", "__loader__", "__package__", "__debug__", "__annotations__", "__dict__", "__class__",
     "__module__", "__qualname__", "__path__", "__cached__",

@@ -16,6 +16,7 @@ class Surroundings:
             "search_tools": search_tools,
             "searchTools": search_tools,
             "pages": calls.pages,
+            "approve": calls.Approve(caller),
             "sleep": calls.Sleep(caller),
             "state": calls.Group(caller, "state", {"get": ["key", "default"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
             "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
@@ -40,7 +41,7 @@ class Surroundings:
         for name in self.own:
             builtins.__dict__[name] = self.own[name]
         for name in free:
-            if (name in self.own or hasattr(builtins, name)) and not (name == "pages" and name in self.globals):  # a server counts before pages
+            if (name in self.own or hasattr(builtins, name)) and not (name in ("pages", "approve") and name in self.globals):  # a server counts before these
                 continue
             if name in self.globals:
                 namespace[name] = self.registry.find(name)

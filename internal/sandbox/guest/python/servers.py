@@ -7,7 +7,7 @@ calls, loads = need("calls"), need("values").loads
 ModuleType = type(sys)
 
 
-HELPERS = ("ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "sleep")  # in every module of servers, where nothing else has the name
+HELPERS = ("ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "pages", "approve", "sleep")  # in every module of servers, where nothing else has the name
 
 
 class Namespace(ModuleType):
