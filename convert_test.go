@@ -21,8 +21,11 @@ func TestConversionsLoseNothing(t *testing.T) {
 		converted any
 		lost      []string
 	}{
-		"outcome":    {newOutcome(filled[core.Outcome]()), []string{"Artifacts.Modified", "Calls.Effect", "Calls.Reason"}},
-		"job":        {newJob(filled[core.JobState]()), []string{"Outcome.Artifacts.Modified", "Outcome.Calls.Effect", "Outcome.Calls.Reason"}},
+		"outcome":    {newOutcome(filled[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
+		"job":        {newJob(filled[core.JobState]()), []string{
+			"Outcome.Artifacts.Modified", "Outcome.Approvals.Effects.Count", "Outcome.Approvals.Effects.IDs", "Outcome.Effects.Count",
+			"Outcome.Effects.IDs", "Outcome.Calls.Reason",
+		}},
 		"found":      {newFound(filled[core.FoundTools]()), nil},
 		"definition": {newDefinition(filled[core.ToolDefinition]()), nil},
 		"answer":     {filled[Answer]().internal(), []string{"Also", "By"}},

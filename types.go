@@ -109,7 +109,8 @@ type Outcome struct {
 	Error       *Error          `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Artifacts   []File          `json:"artifacts,omitempty"`
-	Approvals   []Approval      `json:"approvals,omitempty"` // that wait for a person, without the program
+	Approvals   []Approval      `json:"approvals,omitempty"` // that wait for a person, without the program; after the end, those that were given
+	Expired     bool            `json:"expired,omitempty"`   // nobody answered a question in time, so the execution ended
 	DryRun      bool            `json:"dry_run,omitempty"`   // calls that may have effects were recorded and not made
 	Effects     []ToolCall      `json:"effects,omitempty"`   // these calls
 	Calls       []ToolCall      `json:"calls,omitempty"`     // that were sent and may have had effects, of a lost execution or failed attempts
@@ -143,9 +144,11 @@ type File struct {
 type ToolCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`        // canonical JSON: names sorted, no blanks
-	Effect    string          `json:"effect,omitempty"` // "write" or "destructive"
+	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: names sorted, no blanks
+	Effect    string          `json:"effect,omitempty"`    // "write" or "destructive"
 	Reason    string          `json:"reason,omitempty"`
+	Count     int             `json:"count,omitempty"` // of calls of the tool that were answered; 0 for a single call
+	IDs       []string        `json:"ids,omitempty"`   // short ids in their arguments
 }
 
 // ExecutionStats counts what one execution used.
@@ -176,9 +179,9 @@ func newOutcome(o core.Outcome) Outcome {
 		ExecutionID: o.ExecutionID, Status: Status(o.Status), Result: o.Result, Output: o.Output, Error: newError(o.Error),
 		Warnings:  o.Warnings,
 		Artifacts: convertAll(o.Artifacts, func(a core.WorkspaceArtifact) File { return File{Path: a.Path, Bytes: a.Bytes, Preview: a.Preview} }),
-		Approvals: convertAll(o.Approvals, newApproval), DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
+		Approvals: convertAll(o.Approvals, newApproval), Expired: o.Expired, DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
 		Calls: convertAll(o.Calls, func(c core.SentCall) ToolCall {
-			return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}
+			return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Count: c.Count, IDs: c.IDs}
 		}), Task: o.Task, Program: o.Program,
 		Attempts: o.Attempts, Summary: o.Summary, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
@@ -197,7 +200,7 @@ func newOutcome(o core.Outcome) Outcome {
 }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
-	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason}
+	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Reason: c.Reason}
 }
 
 // Error is the type of all errors that this package returns. Message names the cause; Hint names the next step. Line
@@ -283,11 +286,14 @@ func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 
 // Approval holds a question that waits for a person. Text has everything that the person must see to decide.
 type Approval struct {
-	ID        string          `json:"id"`
-	Digest    string          `json:"digest"` // the answer is valid for exactly this question
-	Created   time.Time       `json:"created"`
-	Expires   time.Time       `json:"expires"`
-	Execution string          `json:"execution_id"`
+	ID        string          `json:"id,omitempty"`
+	Digest    string          `json:"digest,omitempty"` // the answer is valid for exactly this question
+	Created   time.Time       `json:"created,omitzero"`
+	Expires   time.Time       `json:"expires,omitzero"`
+	Count     int             `json:"count,omitempty"` // how many calls an approval covered that was given
+	By        string          `json:"by,omitempty"`    // how it was given: "client", "terminal", "command line", "webhook"
+	Scope     Scope           `json:"scope,omitempty"` // with which it was given
+	Execution string          `json:"execution_id,omitempty"`
 	Session   string          `json:"session,omitempty"`
 	Principal string          `json:"principal,omitempty"`
 	Client    string          `json:"client,omitempty"` // name and version of the MCP client
@@ -297,7 +303,8 @@ type Approval struct {
 	Tool      string          `json:"tool,omitempty"`      // of the call
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they are sent
 	Effect    string          `json:"effect,omitempty"`    // of the call: "write" or "destructive"
-	Effects   []ToolCall      `json:"effects,omitempty"`   // of a dry run: the calls that an approval allows, each once
+	Effects   []ToolCall      `json:"effects,omitempty"`   // the calls that an approval allows, each once: of a dry run, or of approve
+	Purpose   string          `json:"purpose,omitempty"`   // what the program says that these calls are for
 	Rule      string          `json:"rule,omitempty"`      // the setting that requires approval
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
@@ -308,7 +315,8 @@ type Approval struct {
 
 func newApproval(a core.Approval) Approval {
 	return Approval{
-		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Execution: a.Execution, Session: a.Session,
+		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Count: a.Count, By: a.By, Scope: Scope(a.Scope),
+		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session,
 		Principal: a.Principal, Client: a.Client, Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
 		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule, Risk: a.Risk,
 		Level: a.Level, Reasons: a.Reasons, Login: a.Login, Text: a.RenderText(),
@@ -329,11 +337,12 @@ const (
 type Answer struct {
 	Approve bool
 	Scope   Scope  // of an approval; ScopeOnce if empty
+	Calls   int    // with ScopeRun: how many calls are covered, including this one; 0: all
 	Note    string // why the person refused, for the model
 }
 
 func (a Answer) internal() core.ApprovalAnswer {
-	return core.ApprovalAnswer{Approve: a.Approve, Scope: core.ApprovalScope(a.Scope), Note: a.Note}
+	return core.ApprovalAnswer{Approve: a.Approve, Scope: core.ApprovalScope(a.Scope), Calls: a.Calls, Note: a.Note}
 }
 
 // Channel asks the person at the client of an execution. It returns false if nobody could be asked. ctx ends when the

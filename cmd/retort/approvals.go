@@ -86,12 +86,16 @@ func (a approvalCommands) showApprovalCommand() *cobra.Command {
 
 func (a approvalCommands) approveCommand() *cobra.Command {
 	var scope string
+	var calls int
 	c := &cobra.Command{
 		Use: "approve ID", Short: "Show an approval request and approve it, in a terminal", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, bad := core.ParseScope(scope)
 			if bad != nil {
 				return bad
+			}
+			if calls < 0 || calls > 0 && wanted != core.ScopeRun {
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls needs a positive number and --scope run")
 			}
 			f, err := a.findApproval(args[0])
 			if err != nil {
@@ -106,7 +110,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeTexts[wanted]) {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; the request still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
-			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
+			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted, Calls: calls}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "approved", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -114,6 +118,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always")
+	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: at most so many calls of the tool, including this one")
 	return c
 }
 

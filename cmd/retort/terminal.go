@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -81,7 +82,7 @@ func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.App
 		choices = "y = I opened it · n = no"
 	}
 	if q.HasScopes() {
-		choices = "y = yes, once · r = yes, for the rest of this run · a = always, for arguments of this shape · n = no"
+		choices = "y = yes, once · r = yes, for the rest of this run · r 20 = for at most 20 calls · a = always, for arguments of this shape · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", replaceControls(q.RenderText()))
 	return askChoice(ctx, tty, choices, q)
@@ -99,7 +100,11 @@ func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approva
 		case first == "y" || first == "yes":
 			return core.ApprovalAnswer{Approve: true}, true
 		case q.HasScopes() && first == "r":
-			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
+			calls, err := strconv.Atoi(cmp.Or(rest, "0"))
+			if err != nil || calls < 0 || rest != "" && calls == 0 {
+				continue
+			}
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: calls}, true
 		case q.HasScopes() && first == "a":
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
 		case first == "n" || first == "no":

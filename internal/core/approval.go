@@ -398,6 +398,7 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 type ApprovalAnswer struct {
 	Approve bool          `json:"approve"`
 	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
+	Calls   int           `json:"calls,omitempty"` // with ScopeRun: how many calls are covered, including this one; 0: all
 	Note    string        `json:"note,omitempty"`  // why not, for the model
 	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
 	// of other questions are ignored.

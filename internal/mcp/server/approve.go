@@ -241,6 +241,11 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 			"note":     map[string]any{"type": "string", "title": "Why not", "description": "the model sees it"},
 		},
 	}
+	if a.HasScopes() {
+		schema["properties"].(map[string]any)["calls"] = map[string]any{
+			"type": "integer", "minimum": 1, "title": "At most this many calls", "description": "with an approval for the rest of this run",
+		}
+	}
 	if !a.ShowInForms {
 		a = a.ForModel() // a client may tell the model what is in a form
 	}
@@ -282,5 +287,12 @@ func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 	case !a.HasScopes():
 		scope = core.ScopeOnce
 	}
-	return core.ApprovalAnswer{Approve: true, Scope: scope, By: "client"}
+	answer := core.ApprovalAnswer{Approve: true, Scope: scope, By: "client"}
+	if calls, ok := r.Content["calls"].(float64); ok && scope == core.ScopeRun {
+		answer.Calls = max(1, int(min(calls, maxCalls)))
+	}
+	return answer
 }
+
+// maxCalls bounds the number of calls in an answer.
+const maxCalls = 1_000_000

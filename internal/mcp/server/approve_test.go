@@ -82,6 +82,7 @@ func connected(t *testing.T, e *engine.Engine, version string, elicit func(conte
 	t.Cleanup(cancel)
 	go func() { _ = e.Serve(ctx, toServer, fromServer, false); _ = fromServer.Close() }()
 	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: elicit})
+	client.AddReceivingMiddleware(sendEmptyNote)
 	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +122,7 @@ func TestElicitation(t *testing.T) {
 			{"run", accept("run"), core.StatusOK, 1},
 			{"always", accept("always"), core.StatusOK, 1},
 			{"no", accept("no"), core.StatusDenied, 0},
+			{"extra field", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once", "note": "", "more": 1}}, core.StatusOK, 1},
 			{"declined", &mcp.ElicitResult{Action: "decline"}, core.StatusDenied, 0},
 			{"dismissed", &mcp.ElicitResult{Action: "cancel"}, core.StatusDenied, 0},
 		} {
@@ -145,6 +147,97 @@ func TestElicitation(t *testing.T) {
 					t.Errorf("%d effects: something ran twice", made)
 				}
 			})
+		}
+	}
+}
+
+// sendEmptyNote is middleware of a client. If an answer has the note "(null)", it sends null instead, as clients do for
+// a field that was left empty. The SDK's own client refuses to do that.
+func sendEmptyNote(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if form, ok := result.(*mcp.ElicitResult); ok && form != nil && form.Content["note"] == "(null)" {
+			form.Content["note"] = nil
+		}
+		return result, err
+	}
+}
+
+// TestEmptyField checks that an answer counts if a field that was left empty has the value null.
+func TestEmptyField(t *testing.T) {
+	t.Parallel()
+	e, server := judged(t)
+	session, _ := connected(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once", "note": "(null)"}}, nil
+	})
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes, "timeout_ms": nil, "session": nil}})
+	if o := outcomeOf(t, r, err); o.Status != core.StatusOK || wrote(server) != 1 {
+		t.Errorf("%s %+v, %d written", o.Status, o.Error, wrote(server))
+	}
+	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": "return 1", "timeout_ms": "", "dry_run": "", "memory_limit": ""}})
+	if o := outcomeOf(t, r, err); string(o.Result) != "1" {
+		t.Errorf("empty arguments: %s %+v", o.Status, o.Error)
+	}
+}
+
+// TestCancelWaiting checks that a pending Outcome says what has happened so far, that resume_execution does not repeat
+// it, and that cancel ends the program.
+func TestCancelWaiting(t *testing.T) {
+	t.Parallel()
+	const writes = `
+	for (let i = 0; i < 19; i++) await files.createDirectory({path: '/srv/nordlys/d' + i});
+	await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'});`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		e, server := judged(t)
+		session, _ := connected(t, e, version, nil)
+		call := func(tool string, arguments map[string]any) core.Outcome {
+			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+			return outcomeOf(t, r, err)
+		}
+		o := call("execute_code", map[string]any{"code": writes})
+		if o.Status != core.StatusPendingApproval || len(o.Calls) != 1 || o.Calls[0].Tool != "create_directory" || o.Calls[0].Count != 19 || o.Stats.ToolCalls != 20 {
+			t.Fatalf("%s: %+v", version, o)
+		}
+		if a := o.Approvals[0]; a.Expires.IsZero() || a.Created.IsZero() || a.Code != "" || a.Digest != "" || !strings.Contains(o.Error.Hint, "If nobody answers until "+a.Expires.UTC().Format("15:04")) {
+			t.Errorf("%s: %+v %+v", version, a, o.Error)
+		}
+		again := call("resume_execution", map[string]any{"execution_id": o.ExecutionID})
+		if again.Status != core.StatusPendingApproval || !strings.HasPrefix(again.Error.Message, "still waiting for a person until ") || again.Approvals != nil || again.Calls != nil {
+			t.Errorf("%s: %+v", version, again)
+		}
+		ended := call("resume_execution", map[string]any{"execution_id": o.ExecutionID, "cancel": true})
+		if ended.Status != core.StatusCancelled || len(ended.Calls) != 1 || ended.Calls[0].Count != 19 || wrote(server) != 0 || len(e.Waiting("")) != 0 {
+			t.Errorf("%s: %+v, %d written", version, ended, wrote(server))
+		}
+		if o := call("resume_execution", map[string]any{"execution_id": o.ExecutionID, "cancel": true}); o.Status != core.StatusRejected {
+			t.Errorf("%s: cancelled twice: %+v", version, o)
+		}
+	}
+}
+
+// TestElicitationOfRows checks that calls which wait at the same time are one form with a table, and that its answer
+// decides all of them, in both protocol versions.
+func TestElicitationOfRows(t *testing.T) {
+	t.Parallel()
+	const rows = `const all = await Promise.all([1, 2, 3].map((i) => files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}))); return all.length`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		e, server := judged(t)
+		var first sync.Once
+		var tables, forms atomic.Int64
+		session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			first.Do(func() { testenv.WaitUntil(t, "all calls wait", func() bool { return len(e.Waiting("")) == 3 }) })
+			if forms.Add(1); strings.Contains(r.Params.Message, "arguments that differ:\n") {
+				tables.Add(1)
+			}
+			return accept("once"), nil
+		})
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": rows}})
+		o := outcomeOf(t, r, err)
+		if string(o.Result) != "3" || wrote(server) != 3 || len(o.Approvals) != 1 || o.Approvals[0].Count != 3 || o.Approvals[0].By != "client" {
+			t.Errorf("%s: %+v, %d written", version, o, wrote(server))
+		}
+		if forms.Load() > 2 || tables.Load() < 1 { // two if the first was shown before the others came
+			t.Errorf("%s: %d forms, %d of them with a table", version, forms.Load(), tables.Load())
 		}
 	}
 }

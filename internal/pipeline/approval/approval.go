@@ -26,8 +26,8 @@ type ApprovalTable struct {
 
 	mu        sync.Mutex
 	waiting   map[string]*tableEntry
-	granted   map[runGrant]core.ApprovalAnswer // for the rest of a run
-	histories map[string]*questionHistory      // by execution
+	granted   map[runGrant]*runApproval   // for the rest of a run
+	histories map[string]*questionHistory // by execution
 	windows   map[sessionKey]*questionWindow
 	denials   map[denialKey]*denialCount
 	turns     map[turnKey]*channelTurns
@@ -62,6 +62,20 @@ type AlwaysRule struct {
 // runGrant describes the calls that are covered by a person's approval for the rest of an execution.
 type runGrant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
+// runApproval is an approval for the rest of an execution. Its field left is the number of calls that it still covers,
+// or negative if it covers all.
+type runApproval struct {
+	answer core.ApprovalAnswer
+	left   int
+}
+
+// useGrant counts a call that an approval for the rest of an execution covers. The caller must hold mu.
+func (t *ApprovalTable) useGrant(q core.Question) {
+	if given := t.granted[grantOf(q)]; given != nil && given.left > 0 {
+		given.left--
+	}
+}
+
 type tableEntry struct {
 	core.Approval
 	answer  core.ApprovalAnswer
@@ -77,7 +91,7 @@ type tableEntry struct {
 func New(timeout time.Duration, rules RuleStore) *ApprovalTable {
 	return &ApprovalTable{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
-		waiting: map[string]*tableEntry{}, granted: map[runGrant]core.ApprovalAnswer{}, histories: map[string]*questionHistory{},
+		waiting: map[string]*tableEntry{}, granted: map[runGrant]*runApproval{}, histories: map[string]*questionHistory{},
 		windows: map[sessionKey]*questionWindow{}, denials: map[denialKey]*denialCount{},
 		turns: map[turnKey]*channelTurns{},
 	}
@@ -205,8 +219,8 @@ func (t *ApprovalTable) findCovering(q core.Question) (_ core.ApprovalAnswer, ok
 	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return core.ApprovalAnswer{}, false
 	}
-	if given, ok := t.granted[grantOf(q)]; ok {
-		return given, true
+	if given := t.granted[grantOf(q)]; given != nil && given.left != 0 {
+		return given.answer, true
 	}
 	allowed := q.Repeats == "" && t.rules != nil && t.rules.IsAllowed(ruleOf(q))
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways, By: earlierApproval}, allowed
@@ -234,6 +248,7 @@ func (t *ApprovalTable) openEntry(q core.Question) (_ *tableEntry, earlier core.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if earlier, ok := t.findCovering(q); ok {
+		t.useGrant(q)
 		return nil, earlier, nil
 	}
 	if refused := t.countQuestion(e, now); refused != nil {
@@ -298,16 +313,26 @@ func (t *ApprovalTable) grantScope(e *tableEntry) {
 	if !e.HasScopes() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
 		return
 	}
-	t.granted[grantOf(e.Question)] = e.answer
+	t.granted[grantOf(e.Question)] = newRunApproval(e.answer)
 	if e.answer.Scope == core.ScopeAlways && t.rules != nil && e.Repeats == "" {
 		// What could not be stored is asked again next time; this call was approved all the same.
 		_ = t.rules.AllowRule(ruleOf(e.Question))
 	}
 	for _, other := range t.waiting {
 		if _, covered := t.findCovering(other.Question); covered && !other.settled && time.Now().Before(other.Expires) {
+			t.useGrant(other.Question)
 			other.setAnswer(core.ApprovalAnswer{Approve: true, Scope: e.answer.Scope, By: e.answer.By})
 		}
 	}
+}
+
+// newRunApproval returns the approval for the rest of an execution that an answer gives. The calls that the answer
+// decides by itself count towards its number of calls.
+func newRunApproval(a core.ApprovalAnswer) *runApproval {
+	if a.Calls == 0 || a.Scope != core.ScopeRun {
+		return &runApproval{a, -1}
+	}
+	return &runApproval{a, max(0, a.Calls-1-len(a.Also))}
 }
 
 // relieveUnusual approves the waiting questions whose only reason is the same anomaly that was just approved.
@@ -405,6 +430,9 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 		return err
 	}
 	a.Scope = scope
+	if a.Calls < 0 || a.Calls > 0 && scope != core.ScopeRun {
+		return core.Errorf(core.KindInvalidArguments, "approval", "calls: %d is only possible as a positive number with the scope run", a.Calls)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]
@@ -424,8 +452,8 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	e.setAnswer(a)
 	t.noteDecision(e)
 	t.countDenial(e.Question, a.Approve, time.Now()) // once, however many equal questions were shown
+	t.answerAlso(e)                                  // first: they are not counted twice
 	t.grantScope(e)
-	t.answerAlso(e)
 	return nil
 }
 
@@ -452,10 +480,13 @@ func (t *ApprovalTable) answerAlso(e *tableEntry) {
 			continue // the person has not seen it
 		}
 		a := e.answer
-		a.Scope, a.Also = core.ScopeOnce, nil
-		other.setAnswer(a)
+		a.Calls, a.Also = 0, nil
 		if other.Execution != e.Execution { // else it is one answer to one program
+			a.Scope = core.ScopeOnce
+			other.setAnswer(a)
 			t.noteDecision(other)
+			continue
 		}
+		other.setAnswer(a)
 	}
 }

@@ -160,6 +160,38 @@ func TestSharedAnswer(t *testing.T) {
 	})
 }
 
+// TestNumberOfCalls checks that an approval for the rest of a run covers as many calls as the person said, including
+// those that were shown with it.
+func TestNumberOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		ended := make(chan *core.Error, 10)
+		ask := func(i int) {
+			go func() { ended <- table.AskQuestion(t.Context(), call("x", fmt.Sprintf(`{"id":%d}`, i))) }()
+			synctest.Wait()
+		}
+		ask(0)
+		ask(1)
+		shown := core.GroupAlike(table.ListWaiting(""))[0]
+		for _, wrong := range []core.ApprovalAnswer{{Approve: true, Calls: 4}, {Approve: true, Scope: core.ScopeRun, Calls: -1}} {
+			if table.AnswerApproval(shown.ID, shown.Digest, wrong) == nil {
+				t.Errorf("%+v was accepted", wrong)
+			}
+		}
+		a := core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: 4, Also: shown.Same}
+		if err := table.AnswerApproval(shown.ID, shown.Digest, a); err != nil {
+			t.Fatal(err)
+		}
+		for i := 2; i < 6; i++ {
+			ask(i)
+		}
+		if waiting := len(table.ListWaiting("")); waiting != 2 || len(ended) != 4 {
+			t.Errorf("%d calls wait, %d were approved", waiting, len(ended))
+		}
+		decide(table, core.ApprovalAnswer{Approve: true})
+	})
+}
+
 // TestBoundsOfSessions checks that an approval resets the count of denials, and that all executions of a session
 // together may ask only a limited number of questions within an hour.
 func TestBoundsOfSessions(t *testing.T) {
