@@ -21,6 +21,9 @@ type Diagnostic struct {
 	// Argument describes the called function if the message is about the arguments of a call, and one of Input.Files
 	// declares that function. Otherwise it is nil.
 	Argument *Target
+	// Passed describes the first argument of that call, if it is a function that one of Input.Files declares. A function
+	// such as pages(f, …) takes the arguments of the function f.
+	Passed *Target
 	// Member is set if the message says that a module declared in Input.Files does not have a member. Member.Name is
 	// the name of the missing member.
 	Member *Target
@@ -106,7 +109,7 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 	out.Erased = isErased(node)
 	out.Member = d.member(node)
 	if argumentCodes[f.Code()] {
-		out.Argument = d.argument(node)
+		out.Argument, out.Passed = d.argument(node)
 		value := valueOf(node)
 		out.Open = d.isOpen(value) || d.filled(value)
 	}
@@ -208,25 +211,29 @@ var argumentCodes = map[int32]bool{
 }
 
 // argument returns the called function if node n is a call or part of a call's arguments, and Input.Files declares
-// the function. It returns nil if a statement, a function or a new expression lies between n and the call.
-func (d *describer) argument(n *ast.Node) *Target {
+// the function. It returns nil if a statement, a function or a new expression lies between n and the call. The result
+// passed is the function that is the first argument of that call, if Input.Files declares it.
+func (d *describer) argument(n *ast.Node) (called, passed *Target) {
 	for p := n; p != nil; p = p.Parent {
 		switch {
-		case p.Kind == ast.KindCallExpression && p != n:
-			return d.callee(p)
 		case p.Kind == ast.KindCallExpression:
-			if t := d.callee(p); t != nil {
-				return t
+			if called = d.functionOf(p.Expression()); called == nil && p == n {
+				continue
 			}
+			if args := p.Arguments(); called != nil && len(args) > 0 {
+				passed = d.functionOf(args[0])
+			}
+			return called, passed
 		case ast.IsFunctionLike(p), ast.IsStatement(p), p.Kind == ast.KindNewExpression:
-			return nil
+			return nil, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (d *describer) callee(call *ast.Node) *Target {
-	callee := ast.SkipParentheses(call.Expression())
+// functionOf returns the function that an expression evaluates to, if Input.Files declares it.
+func (d *describer) functionOf(n *ast.Node) *Target {
+	callee := ast.SkipParentheses(n)
 	if callee.Kind == ast.KindPropertyAccessExpression {
 		callee = callee.Name()
 	}

@@ -153,7 +153,7 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	case depth > far:
 		return ""
 	case n.Kind == ast.KindCallExpression:
-		if t := d.callee(n); t != nil {
+		if t := d.functionOf(n.Expression()); t != nil {
 			return t.File
 		}
 		return ""

@@ -40,27 +40,37 @@ func (a generateCommands) command() *cobra.Command {
 
 func (a generateCommands) writeTree(out string, lang core.Language, e *engine.Engine) error {
 	tools := e.Toolset()
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
-	}
-	root, err := os.OpenRoot(out)
+	root, err := openFolder(out)
 	if err != nil {
 		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 	}
 	defer root.Close()
 	files := 0
 	for name, text := range bindings.WrapperFiles(tools, lang) {
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
-		}
 		text = stampIndex(root, name, e.RenderWrapper(lang, name, text), time.Now())
-		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
+		if err := writeInFolder(root, name, []byte(text)); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
 		files++
 	}
 	fmt.Fprintf(a.stdout, "%d files for %d tools of %d servers in %s\n", files, tools.CountTools(), len(tools.Servers), out)
 	return nil
+}
+
+// openFolder opens a folder to write to, and creates it if it is missing.
+func openFolder(out string) (*os.Root, error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(out)
+}
+
+// writeInFolder writes a file and creates the folders on the way to it.
+func writeInFolder(root *os.Root, name string, text []byte) error {
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(name, text, 0o644)
 }
 
 // stampIndex adds a first line with the time of generation to the text of an index file. If the existing file differs

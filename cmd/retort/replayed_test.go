@@ -13,7 +13,8 @@ import (
 //	replayed FILE LOG
 //
 // The file has the form {"tools": […], "answers": {"tool": value}}. A tool with a list under "turns" gives the next
-// answer of the list at each call, and repeats the last one. An answer {"rows": N} is expanded to an array of N
+// answer of the list at each call, and repeats the last one. A tool under "pages" answers by the value of the argument
+// that selects a page: cursor, starting_after, page or offset; its first page is that of "". An answer {"rows": N} is expanded to an array of N
 // objects with fields such as id, name, email, phone and company.
 func replayed() {
 	text, err := os.ReadFile(os.Args[1])
@@ -24,6 +25,7 @@ func replayed() {
 		Tools   json.RawMessage
 		Answers map[string]json.RawMessage
 		Turns   map[string][]json.RawMessage
+		Pages   map[string]map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &stock); err != nil {
 		panic(err)
@@ -55,10 +57,25 @@ func replayed() {
 				answer = turns[0]
 				stock.Turns[m.Params.Name] = turns[min(1, len(turns)-1):]
 			}
+			if pages := stock.Pages[m.Params.Name]; pages != nil {
+				answer = pages[pageAsked(m.Params.Arguments)]
+			}
 			result = asContent(answer)
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, strings.ReplaceAll(result, "\n", " "))
 	}
+}
+
+// pageAsked returns the argument of a call that selects a page, as a text.
+func pageAsked(arguments json.RawMessage) string {
+	var a map[string]any
+	_ = json.Unmarshal(arguments, &a)
+	for _, name := range []string{"cursor", "starting_after", "page", "offset"} {
+		if value, ok := a[name]; ok {
+			return fmt.Sprint(value)
+		}
+	}
+	return ""
 }
 
 // asContent returns a tool result that contains an answer as text. It expands an answer of the form {"rows": N}.

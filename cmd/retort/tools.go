@@ -20,9 +20,10 @@ type toolCommands struct{ *app }
 func (a toolCommands) toolsCommand() *cobra.Command {
 	var changed, yes bool
 	var trust []string
+	var export string
 	c := &cobra.Command{
 		Use: "tools [SERVER]", Short: "Show servers, their tools, token costs and health", Args: cobra.MaximumNArgs(1),
-		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
+		Example: "  retort tools --changed\n  retort tools --trust github.create_issue\n  retort tools --export ./tools_registry",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				switch {
@@ -32,6 +33,9 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 					return a.printChanges(cmd, e, args)
 				}
 				a.waitForServers(cmd.Context(), e, 15*time.Second)
+				if export != "" {
+					return a.exportTools(export, e)
+				}
 				if len(args) == 1 {
 					return a.printServer(cmd, e, args[0])
 				}
@@ -50,8 +54,29 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	offerJSON(c)
 	c.Flags().BoolVar(&changed, "changed", false, "show how tools differ from their trusted definitions")
 	c.Flags().StringArrayVar(&trust, "trust", nil, "show the changes of SERVER or SERVER.TOOL and trust its current definition (repeatable)")
+	c.Flags().StringVar(&export, "export", "", "write the definitions and learned answer types of all tools to a folder for the setting toolDefinitions")
 	c.Flags().BoolVar(&yes, "yes", false, "with --trust: do not ask for confirmation")
 	return c
+}
+
+// exportTools writes the definitions of all tools to a folder, with the learned types of their answers.
+func (a toolCommands) exportTools(out string, e *engine.Engine) error {
+	root, err := openFolder(out)
+	if err != nil {
+		return core.Errorf(core.KindInvalidArguments, "tools", "%w", err)
+	}
+	defer root.Close()
+	files, learned := e.ExportDefinitions(), 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeInFolder(root, name, files[name]); err != nil {
+			return core.Errorf(core.KindInvalidArguments, "tools", "%w", err)
+		}
+	}
+	for _, s := range e.ListServers() {
+		learned += s.Learned
+	}
+	fmt.Fprintf(a.stdout, "%d definitions in %s, %d of them with answer types that were learned\n", len(files), out, learned)
+	return nil
 }
 
 func (a toolCommands) printServers(servers []engine.ServerInfo) error {

@@ -67,6 +67,21 @@ type learnedTool struct {
 	steady int             // of them, the last ones that brought nothing new
 	fresh  int             // of those that are not saved yet
 	told   *core.LearnedSchema
+	shared *sharedShape // what was learned elsewhere; nil if there is nothing, or if an answer here differed
+}
+
+// sharedShape is an answer type that was learned with another data directory. It comes from a file of tool definitions.
+type sharedShape struct {
+	shape   *infer.AnswerShape
+	schema  json.RawMessage // of shape
+	answers int
+	steady  int
+}
+
+// covers reports whether all values of a type have the shared type. The shared type does not cover a type that has
+// another field, or lacks one that is always there.
+func (s *sharedShape) covers(seen *infer.AnswerShape) bool {
+	return seen == nil || infer.EqualShapes(infer.JoinShapes(s.shape, seen), s.shape)
 }
 
 func newLearner(c *Catalog) *shapeLearner {
@@ -165,6 +180,18 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	if joined := infer.JoinShapes(k.shape, seen); !infer.EqualShapes(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
 	}
+	if k.shared != nil && !k.shared.covers(k.shape) {
+		k.shared = nil
+	}
+}
+
+// visible returns what is known of a tool's answers: the shared type as long as no answer here differs from it, else
+// what was learned here. The schema is nil if nothing is known.
+func (k *learnedTool) visible() *core.LearnedSchema {
+	if s := k.shared; s != nil {
+		return &core.LearnedSchema{Schema: s.schema, Observations: s.answers + k.count, Steady: s.steady + k.count, Shared: true}
+	}
+	return &core.LearnedSchema{Schema: k.schema, Observations: k.count, Steady: k.steady}
 }
 
 // publishShape makes the learned answer type of a tool visible in the toolset. If the toolset already has the same
@@ -172,15 +199,14 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 // when it has grown by a quarter. The caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
-	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
+	now := k.visible()
+	if k.told != nil && string(k.told.Schema) == string(now.Schema) && now.Observations > few && 4*now.Observations < 5*k.told.Observations {
 		return
 	}
-	if !l.catalog.isShowable(k.schema) {
-		k.told = nil
-		return
-	}
-	k.told = &core.LearnedSchema{Schema: k.schema, Observations: k.count, Steady: k.steady}
 	l.news.Store(true)
+	if k.told = nil; now.Schema != nil && l.catalog.isShowable(now.Schema) {
+		k.told = now
+	}
 }
 
 // maxAsked bounds how many keys are remembered as not personal. ToolObservation.Private has returned false for these
@@ -245,7 +271,9 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range tools {
-		t.Learned = l.learnedFor(server, t)
+		if t.Learned == nil { // else it comes from the file of a static definition
+			t.Learned = l.learnedFor(server, t)
+		}
 	}
 }
 

@@ -152,7 +152,9 @@ func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error
 	body := shapesBody{}
 	for name, k := range l.servers[server] {
 		k.fresh = 0
-		body[name] = shapeEntry{k.pin, k.count, k.steady, k.shape}
+		if k.count > 0 { // else only a shared type is known
+			body[name] = shapeEntry{k.pin, k.count, k.steady, k.shape}
+		}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {

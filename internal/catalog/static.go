@@ -19,10 +19,12 @@ const (
 
 // LoadStatic reads definitions of tools without a running server from folders. Each file <category>/<name>.json has
 // the definition of one tool in MCP's format. Its member "server" names the server; without it, the category is used.
-// A definition without a name gets that of the file. Unusable files are reported by ListProblems, but a folder that
-// cannot be read is an error. Definitions that were loaded before are replaced.
+// A definition without a name gets that of the file. Its member "learnedOutput" has the answer type that was learned of
+// the tool elsewhere. It also holds for the tool of a server that lists the definition which was exported. Unusable
+// files are reported by ListProblems, but a folder that cannot be read is an error. Definitions that were loaded before
+// are replaced.
 func (c *Catalog) LoadStatic(dirs []string) error {
-	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner}
+	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner, isShowable: c.isShowable}
 	for _, dir := range dirs {
 		if err := l.readFolder(dir); err != nil {
 			return core.Errorf(
@@ -36,6 +38,7 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 	c.mu.Lock()
 	c.static = l.sources
 	c.staticProblems = l.problems
+	c.learner.shareShapes(l.shared)
 	c.invalidateToolset()
 	c.mu.Unlock()
 	c.notifyChange()
@@ -43,10 +46,12 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 }
 
 type staticLoader struct {
-	scanner  func() *sanitize.TextScanner
-	sources  map[string]*serverSource
-	problems []CatalogProblem
-	files    int
+	scanner    func() *sanitize.TextScanner
+	isShowable func(schema json.RawMessage) bool
+	sources    map[string]*serverSource
+	shared     []sharedTool
+	problems   []CatalogProblem
+	files      int
 }
 
 func (l *staticLoader) addProblem(path, format string, args ...any) {
@@ -120,6 +125,14 @@ func (l *staticLoader) readFile(path, category string) error {
 		l.addProblem(path, "%s", note)
 	}
 	t.Category = strings.ToLower(category)
+	if shared, note := readShared(t, data); note != "" {
+		l.addProblem(path, "%s", note)
+	} else if shared.shape != nil && len(t.OutputSchema) == 0 {
+		l.shared = append(l.shared, shared)
+		if known := (&learnedTool{shared: &shared.sharedShape}).visible(); l.isShowable(known.Schema) {
+			t.Learned = known
+		}
+	}
 	return l.addTool(t)
 }
 

@@ -85,6 +85,16 @@ func fillCatalog(known *catalog.Catalog, c *configuration, servers []Server) err
 	return known.LoadStatic(c.config.Settings.ToolDefinitions)
 }
 
+// ExportDefinitions returns files with the definitions of all tools and the learned types of their answers, by path. A
+// folder with these files can be named in the setting toolDefinitions.
+func (e *Engine) ExportDefinitions() map[string][]byte {
+	files := e.tools.catalog.ExportDefinitions()
+	for name, text := range files {
+		files[name] = e.secrets.Mask(text)
+	}
+	return files
+}
+
 // identifyTool returns the name in a tool definition, and a digest of the definition. Secrets are masked before the
 // digest is computed.
 func (c *configuration) identifyTool(definition json.RawMessage) (name, pin string) {

@@ -18,6 +18,9 @@ func (out *toolTypes) noteLearned(t *core.Tool) {
 		return
 	}
 	out.learned = "learned from " + countOf(t.Learned.Observations, "answer")
+	if t.Learned.Shared {
+		out.learned = "shared, " + out.learned
+	}
 	n := *out.output.node
 	n.doc.tags = append(slices.Clip(n.doc.tags), "@"+out.learned)
 	out.output.node = &n
@@ -42,7 +45,7 @@ func AdviceDeclaration(t *core.Tool) string {
 	var p tsPrinter
 	p.writeTypes(types)
 	if item := itemType(t, types); item != "" {
-		p.writeParts("export namespace ", t.TypeScript, " { const __item: ", item, "; }\n")
+		p.writeParts("export declare namespace ", t.TypeScript, " { const __item: ", item, "; }\n")
 	}
 	p.writeSignatures(t, types, ";")
 	return p.b.String()

@@ -71,6 +71,20 @@ func (n *typeNode) outlineParts(depth int) *paging.Shape {
 	return s
 }
 
+// ItemsPath returns the path of the list in a tool's answers, judged by the declared or inferred type. It returns false
+// if no list is known to be the one.
+func ItemsPath(t *core.Tool) ([]string, bool) {
+	types := buildTypes(t)
+	if types.output == nil {
+		return nil, false
+	}
+	method, problem := paging.Recognize(paging.InputsOf(t.InputSchema), types.output.node.outline(0))
+	if problem != "" {
+		return nil, false
+	}
+	return method.Items, true
+}
+
 // itemType returns the TypeScript type of the items of the list that a tool returns, as a part of the type of its
 // answer. It returns "" if that is unknown.
 func itemType(t *core.Tool, types *toolTypes) string {

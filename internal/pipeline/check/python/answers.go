@@ -215,22 +215,17 @@ const (
 
 // adviseAnswers returns warnings about fields that the program reads but that no earlier result of the tool had.
 func (p *pythonProgram) adviseAnswers() []string {
-	calls := map[nodeID]*core.Tool{}
-	for _, u := range p.facts.Uses {
-		if t := p.toolOf(u); t != nil && u.Call != nil && t.Learned != nil && len(t.OutputSchema) == 0 {
-			calls[u.Call.node] = t
-		}
-	}
+	calls := p.learnedAnswers()
 	if len(calls) == 0 {
 		return nil
 	}
 	var said []string
 	for _, k := range p.facts.taken() {
-		t := calls[k.from]
-		if t == nil || len(said) == maxWarnings {
+		a, ok := calls[k.from]
+		if !ok || len(said) == maxWarnings {
 			continue
 		}
-		text := p.adviseKey(t, k)
+		text := p.adviseKey(a.tool, a.schema, k)
 		if text != "" && !slices.Contains(said, text) {
 			said = append(said, text)
 		}
@@ -239,9 +234,8 @@ func (p *pythonProgram) adviseAnswers() []string {
 }
 
 // adviseKey returns a warning if a program reads a key that no earlier result of the tool had. Otherwise it returns
-// "".
-func (p *pythonProgram) adviseKey(t *core.Tool, k takenKey) string {
-	at := answerOf(t.Learned.Schema)
+// "". The argument at is the inferred schema of the value of the call.
+func (p *pythonProgram) adviseKey(t *core.Tool, at answerSchema, k takenKey) string {
 	for _, s := range k.path {
 		at = at.stepInto(s.key)
 	}

@@ -47,6 +47,14 @@ print([f(i) for i in github.get_me()])`: "",
 r["titel"] = 1`: "",
 		`a = b = c = a
 print(a["x"], github.get_me())`: "",
+		`for i in pages(github.get_me):
+    print(i["titel"])`: `line 2: "titel" never occurred in 12 results of github.get_me. Did you mean 'title'?`,
+		`from client import pages as read
+print([i["title"] for i in read(github.get_me)])`: "",
+		`def pages(f):
+    return f()
+for i in pages(github.get_me):
+    print(i["titel"])`: "",
 	} {
 		checked, refusal := c.CheckProgram(t.Context(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 		if refusal != nil {

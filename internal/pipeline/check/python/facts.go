@@ -53,6 +53,7 @@ type nameChain struct {
 	Path []string
 	Free bool
 	Call *callFact // nil if it is not called
+	node nodeID
 	sourcePlace
 }
 
@@ -62,6 +63,7 @@ type callFact struct {
 	Keywords   []keywordFact
 	DoubleStar bool // there is **kwargs
 	node       nodeID
+	first      nodeID // of the first argument; 0 if there is none
 	sourcePlace
 }
 

@@ -64,6 +64,9 @@ func (p *pythonProgram) judgeFacts() []refusalFinding {
 			found = append(found, p.checkCall(t, u.Call)...)
 		}
 	}
+	for _, c := range p.pagedCalls() {
+		found = append(found, p.checkCall(c.tool, c.call)...)
+	}
 	slices.SortStableFunc(found, func(a, b refusalFinding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

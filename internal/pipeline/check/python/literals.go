@@ -25,6 +25,9 @@ func (v *factVisitor) readArguments(id nodeID) *callFact {
 		if v.s.classOf(arg) == classStarred {
 			c.Star = true
 		} else if i < maxArguments {
+			if i == 0 {
+				c.first = arg
+			}
 			c.Args = append(c.Args, v.readArgument(arg))
 		}
 	}

@@ -276,7 +276,7 @@ func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member 
 	if member != 0 {
 		path = append(path, v.s.fieldString(member, fieldValue))
 	}
-	u := nameChain{Path: path, Free: owner == 0, sourcePlace: v.memberPlace(id)}
+	u := nameChain{Path: path, Free: owner == 0, node: id, sourcePlace: v.memberPlace(id)}
 	if called != 0 {
 		u.Call = v.readArguments(called)
 	}

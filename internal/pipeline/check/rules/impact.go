@@ -57,6 +57,9 @@ func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
 	for _, path := range j.possiblePaths(j.nthChild(i, 0)) {
 		arg := j.nthChild(i, 1)
 		m.noteCommand(j, i, path)
+		for _, paged := range j.pagedTools(path, []int32{arg}) {
+			m.noteTool(j.toolPath(paged), true)
+		}
 		if slices.Contains(rawCallers, path) {
 			if name, ok := j.constantText(arg); ok {
 				m.noteTool(name, j.loops[i])

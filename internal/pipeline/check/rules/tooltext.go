@@ -53,6 +53,19 @@ var rawCallers = []string{
 	"@servers.client.call_mcp_tool",
 }
 
+// pageReaders lists functions that call the tool that is their first argument, once for each page of a list.
+var pageReaders = []string{
+	"pages", "@./client.pages", "@./servers/client.pages", "@./servers.pages", "@client.pages", "@servers.client.pages", "@servers.pages",
+}
+
+// pagedTools returns the tools that a call of pages reads.
+func (j *treeJudge) pagedTools(path string, args []int32) []string {
+	if !slices.Contains(pageReaders, path) || len(args) == 0 {
+		return nil
+	}
+	return j.possiblePaths(args[0])
+}
+
 // commandNames matches names of parameters and tools that suggest that an argument is a command.
 var commandNames = compileLazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
 
@@ -61,6 +74,9 @@ var sqlNames = compileLazily(`(?i)(sql|query|queries|statement|database|db|exec|
 
 // toolCall finds dangerous commands in a tool's arguments.
 func (j *treeJudge) toolCall(path string, args []int32) {
+	for _, paged := range j.pagedTools(path, args) {
+		j.toolCall(paged, args[1:])
+	}
 	tool := j.toolPath(path)
 	raw := slices.Contains(rawCallers, path) && len(args) > 0
 	if raw {

@@ -66,10 +66,16 @@ func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 	return f, true
 }
 
+// pageReader is the name of the type that pages has in the declarations of the globals.
+const pageReader = "PageReader"
+
 // explainArgument completes the finding for an argument of the wrong type. In a call of a tool or skill, such an
 // argument is a reason to refuse the program.
 func (p *scriptProgram) explainArgument(f *checkFinding, d tsc.Diagnostic) {
 	t := p.declaredTool(d.Argument)
+	if t == nil && d.Argument.Name == pageReader && d.Passed != nil {
+		t = p.declaredTool(d.Passed) // pages takes the arguments of this tool
+	}
 	if t == nil {
 		if strings.HasPrefix(d.Argument.File, "/skills/") {
 			f.kind = core.KindType

@@ -42,7 +42,7 @@ type serverNeeds struct {
 
 // clientNames lists the names that the module ./client exports. Each server's module exports them, too, except for
 // names that a tool of the server has.
-var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
+var clientNames = []string{"callMCPTool", "searchTools", "pages", "sleep", "ToolError"}
 
 // absentName describes a server, tool or module that a program names but that does not exist.
 type absentName struct {

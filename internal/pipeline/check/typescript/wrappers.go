@@ -17,7 +17,6 @@ import (
 // wrapperMaker generates the declaration files against which programs are checked.
 type wrapperMaker struct {
 	ambient      string
-	pathless     string // ambient for programs with a server that has the name path
 	declarations source.MemoCache[declaredTool, string]
 	known        func() []string
 	admit        func(text string) error
@@ -33,7 +32,7 @@ type declaredTool struct {
 func newWrappers(admit func(text string) error) *wrapperMaker {
 	ambient := bindings.AmbientDeclarations()
 	w := &wrapperMaker{
-		ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit,
+		ambient: ambient, admit: admit,
 		declarations: source.NewMemo[declaredTool, string](4096),
 	}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
@@ -55,28 +54,39 @@ func declaredModules(ambient string) []string {
 	return names
 }
 
-// pathDeclaration is the declaration of the global variable path. It is omitted if a server is named path.
-const pathDeclaration = "declare var path: typeof import(\"node:path\");\n"
+// yielding maps the global names that yield to a server of that name to their declarations, which are omitted then.
+var yielding = map[string]string{
+	"path":  "declare var path: typeof import(\"node:path\");\n",
+	"pages": "declare var pages: PageReader;\n",
+}
+
+// ambientFor returns the declarations of the globals of programs that can use these servers.
+func (w *wrapperMaker) ambientFor(tools *core.Toolset) string {
+	ambient := w.ambient
+	for name, declaration := range yielding {
+		if s, ok := tools.FindServer(name); ok && s.TypeScript == name {
+			ambient = strings.Replace(ambient, declaration, "", 1)
+		}
+	}
+	return ambient
+}
 
 // clientDeclaration declares the module ./client, whose exports are also globals.
 const clientDeclaration = `
 declare const call: typeof globalThis.callMCPTool;
 declare const search: typeof globalThis.searchTools;
+declare const list: PageReader;
 declare const pause: typeof globalThis.sleep;
 declare const failure: typeof globalThis.ToolError;
 type failure = InstanceType<typeof globalThis.ToolError>;
-export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
+export { call as callMCPTool, search as searchTools, list as pages, pause as sleep, failure as ToolError };
 `
 
 // declareInput returns the compiler input with the declarations of the globals and of the tools that a program names.
 // If the argument learned is false, it does not use inferred result types: a tool that declares no result type may
 // then return anything.
 func (w *wrapperMaker) declareInput(r *programReach, learned bool) tsc.Input {
-	ambient := w.ambient
-	if s, ok := r.tools.FindServer("path"); ok && s.TypeScript == "path" {
-		ambient = w.pathless
-	}
-	files := map[string]string{"/globals.d.ts": ambient, "/client.d.ts": clientDeclaration}
+	files := map[string]string{"/globals.d.ts": w.ambientFor(r.tools), "/client.d.ts": clientDeclaration}
 	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
 	var all, index strings.Builder
 	for _, s := range r.namedServers() {
