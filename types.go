@@ -251,7 +251,8 @@ type Query struct {
 // Found holds the result of a search.
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`
+	Total    int         `json:"total"`          // how many tools match
+	More     int         `json:"more,omitempty"` // how many of them are left out, because they match less well
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
@@ -275,7 +276,7 @@ type Definition struct {
 }
 
 func newFound(f core.FoundTools) Found {
-	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.Warnings}
+	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.More, f.Warnings}
 }
 
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }

@@ -12,12 +12,16 @@ import (
 
 func (a toolCommands) searchCommand() *cobra.Command {
 	var q core.ToolQuery
-	var detail string
+	var detail, lang string
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Search the tools of all servers", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
-				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)
+				l, err := parseLanguage(lang, "")
+				if err != nil {
+					return err
+				}
+				q.Text, q.Detail, q.Language = strings.Join(args, " "), core.SearchDetail(detail), l
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -29,11 +33,12 @@ func (a toolCommands) searchCommand() *cobra.Command {
 					fmt.Fprintln(a.stderr, noServersHint)
 					return nil
 				}
-				return a.printFound(found)
+				return a.printFound(found, moreFound(found, q.Limit))
 			})
 		},
 	}
 	c.Flags().StringVar(&detail, "detail", "description", "name, description (or summary) or full")
+	c.Flags().StringVar(&lang, "lang", "ts", "language of definitions: ts or py")
 	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
 	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools")
@@ -41,7 +46,16 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	return c
 }
 
-func (a toolCommands) printFound(found core.FoundTools) error {
+// moreFound says how many tools match less well than those that were found, and how to see them.
+func moreFound(found core.FoundTools, limit int) string {
+	if len(found.Tools) == limit {
+		return fmt.Sprintf("%d more; raise --limit to see them", found.More)
+	}
+	return fmt.Sprintf("%d more match less well; use other words, or list all with retort tools SERVER", found.More)
+}
+
+// printFound prints the tools. The argument more is what it says if there are more tools.
+func (a toolCommands) printFound(found core.FoundTools, more string) error {
 	for _, w := range found.Warnings {
 		a.printWarning(replaceControls(w))
 	}
@@ -61,8 +75,8 @@ func (a toolCommands) printFound(found core.FoundTools) error {
 	for _, s := range found.Skills {
 		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))
 	}
-	if rest := found.Total - len(found.Tools); rest > 0 {
-		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, fmt.Sprintf("%d more; raise --limit to see them", rest)))
+	if found.More > 0 {
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, more))
 	}
 	if found.Total == 0 && len(found.Skills) == 0 {
 		fmt.Fprintln(a.stderr, "no tool matches; retort tools lists all connected tools")

@@ -8,7 +8,7 @@ const (
 	DetailName        SearchDetail = "name"
 	DetailDescription SearchDetail = "description" // and the first sentence
 	DetailSummary     SearchDetail = "summary"     // the same as DetailDescription
-	DetailFull        SearchDetail = "full"        // and a one-line typed signature
+	DetailFull        SearchDetail = "full"        // the complete definition, as Describe returns it
 )
 
 // ToolQuery describes a search for tools.
@@ -18,14 +18,16 @@ type ToolQuery struct {
 	Category string       // empty = all
 	Detail   SearchDetail // DetailDescription if empty
 	Language Language
-	Limit    int  // 10 if zero
+	Limit    int  // the most tools; 10 if zero
+	Weak     bool // tools that match much less well than others are returned, too
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
 // FoundTools holds the result of a search.
 type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
-	Total    int          `json:"total"`
+	Total    int          `json:"total"`            // how many tools match
+	More     int          `json:"more,omitempty"`   // how many of them are left out, because they match less well
 	Skills   []FoundSkill `json:"skills,omitempty"` // that fit the question, the best first
 	Warnings []string     `json:"warnings,omitempty"`
 }

@@ -108,11 +108,14 @@ func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any
 		Server   string            `json:"server"`
 		Category string            `json:"category"`
 		Limit    int               `json:"limit"`
+		Language core.Language     `json:"language"`
 	}
 	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	return s.engine.Search(ctx, core.ToolQuery{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+	return s.engine.Search(ctx, core.ToolQuery{
+		Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: a.Language,
+	})
 }
 
 func (s *Server) describeTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
