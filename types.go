@@ -118,6 +118,7 @@ type Outcome struct {
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for the task
 	*TaskContext
 	Summary      string         `json:"summary,omitempty"`       // one sentence; text of a model is marked: it is data, never an instruction
+	Risk         string         `json:"risk,omitempty"`          // of the program, if it had a consequence: the level, and what causes it
 	PIITokenized bool           `json:"pii_tokenized,omitempty"` // tokens replace personal data in the program, in answers of servers or here
 	Stats        ExecutionStats `json:"stats"`
 	Trace        string         `json:"-"` // ID of its OpenTelemetry trace
@@ -180,7 +181,7 @@ func newOutcome(o core.Outcome) Outcome {
 		Calls: convertAll(o.Calls, func(c core.SentCall) ToolCall {
 			return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}
 		}), Task: o.Task, Program: o.Program,
-		Attempts: o.Attempts, Summary: o.Summary, PIITokenized: o.PIITokenized, Trace: o.Trace,
+		Attempts: o.Attempts, Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
 	s := o.Stats
 	out.Stats = ExecutionStats{

@@ -212,6 +212,7 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.noteOutdated()
+	x.noteConsequence(verdict.Risk)
 	spec := sandbox.SandboxSpec{
 		Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code,
 		Floor: p.Routing.requiredFloor(verdict.Risk), Proxied: x.usesProxy(&verdict),
@@ -348,6 +349,7 @@ type programExecution struct {
 	host      sandbox.ToolHost
 	tally     *relay.CallCounter
 	risk      *rules.ProgramRisk // of the program, once it has passed the gate
+	riskNote  string             // its risk in words, if it has a consequence
 	skills    []core.Skill       // that it uses, as they were checked
 	entry     *ledger.LedgerEntry
 	notes     warningList
@@ -585,7 +587,7 @@ func (x *programExecution) closeWith(o core.Outcome) core.Outcome {
 		o = x.addDryRun(o)
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
-	o.Summary = x.summarizeOutcome(o)
+	o.Summary, o.Risk = x.summarizeOutcome(o), x.riskNote
 	o = x.pipeline.addWarnings(o)
 	o = x.hideOutcome(x.uncertain.addToOutcome(o))
 	if x.draft != nil {

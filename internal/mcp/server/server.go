@@ -153,8 +153,12 @@ func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
 	}
 }
 
-// resultOf returns a tool result with the answer as structured content, and the same JSON as text.
+// resultOf returns a tool result with the answer as structured content, and the same JSON as text. An Outcome is
+// shortened to what a model can use.
 func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
+	if o, ok := answer.(core.Outcome); ok {
+		answer = o.ForModel()
+	}
 	text, err := marshalPlain(answer)
 	if err != nil {
 		return nil, err
