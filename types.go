@@ -178,23 +178,22 @@ func newOutcome(o core.Outcome) Outcome {
 		Warnings:  o.Warnings,
 		Artifacts: convertAll(o.Artifacts, func(a core.WorkspaceArtifact) File { return File{Path: a.Path, Bytes: a.Bytes, Preview: a.Preview} }),
 		Approvals: convertAll(o.Approvals, newApproval), DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
-		Calls: convertAll(o.Calls, func(c core.SentCall) ToolCall {
-			return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}
-		}), Task: o.Task, Program: o.Program,
-		Attempts: o.Attempts, Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
+		Calls: convertAll(o.Calls, newSentCall), Task: o.Task, Program: o.Program, Attempts: o.Attempts,
+		Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
 	s := o.Stats
 	out.Stats = ExecutionStats{
-		DurationMS: s.DurationMS, Sandbox: s.Sandbox, Isolation: s.Isolation, Runtime: s.Runtime,
-		MemoryBytes: s.MemoryBytes, ToolCalls: s.ToolCalls, Tools: s.Tools, CacheHits: s.CacheHits,
-		Tokens: (*TokenStats)(s.Tokens), Risk: s.Risk,
+		DurationMS: s.DurationMS, Sandbox: s.Sandbox, Isolation: s.Isolation, Runtime: s.Runtime, MemoryBytes: s.MemoryBytes,
+		ToolCalls: s.ToolCalls, Tools: s.Tools, CacheHits: s.CacheHits, Tokens: (*TokenStats)(s.Tokens), Risk: s.Risk,
 	}
 	if c := o.TaskContext; c != nil {
-		out.TaskContext = &TaskContext{
-			convertAll(c.Tools, newFoundTool), convertAll(c.Definitions, newDefinition), c.Skeleton,
-		}
+		out.TaskContext = &TaskContext{convertAll(c.Tools, newFoundTool), convertAll(c.Definitions, newDefinition), c.Skeleton}
 	}
 	return out
+}
+
+func newSentCall(c core.SentCall) ToolCall {
+	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}
 }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
