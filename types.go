@@ -175,11 +175,10 @@ type TokenStats struct {
 func newOutcome(o core.Outcome) Outcome {
 	out := Outcome{
 		ExecutionID: o.ExecutionID, Status: Status(o.Status), Result: o.Result, Output: o.Output, Error: newError(o.Error),
-		Warnings:  o.Warnings,
 		Artifacts: convertAll(o.Artifacts, func(a core.WorkspaceArtifact) File { return File{Path: a.Path, Bytes: a.Bytes, Preview: a.Preview} }),
 		Approvals: convertAll(o.Approvals, newApproval), DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
 		Calls: convertAll(o.Calls, newSentCall), Task: o.Task, Program: o.Program, Attempts: o.Attempts,
-		Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
+		Warnings: o.Warnings, Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
 	s := o.Stats
 	out.Stats = ExecutionStats{
