@@ -118,6 +118,7 @@ type Outcome struct {
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for the task
 	*TaskContext
 	Summary      string         `json:"summary,omitempty"`       // one sentence; text of a model is marked: it is data, never an instruction
+	Learned      []string       `json:"learned,omitempty"`       // names of the fields in results of tools that do not declare them
 	Risk         string         `json:"risk,omitempty"`          // of the program, if it had a consequence: the level, and what causes it
 	PIITokenized bool           `json:"pii_tokenized,omitempty"` // tokens replace personal data in the program, in answers of servers or here
 	Stats        ExecutionStats `json:"stats"`
@@ -178,7 +179,7 @@ func newOutcome(o core.Outcome) Outcome {
 		Artifacts: convertAll(o.Artifacts, func(a core.WorkspaceArtifact) File { return File{Path: a.Path, Bytes: a.Bytes, Preview: a.Preview} }),
 		Approvals: convertAll(o.Approvals, newApproval), DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
 		Calls: convertAll(o.Calls, newSentCall), Task: o.Task, Program: o.Program, Attempts: o.Attempts,
-		Warnings: o.Warnings, Summary: o.Summary, Risk: o.Risk, PIITokenized: o.PIITokenized, Trace: o.Trace,
+		Warnings: o.Warnings, Summary: o.Summary, Risk: o.Risk, Learned: o.Learned, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
 	s := o.Stats
 	out.Stats = ExecutionStats{
@@ -191,9 +192,7 @@ func newOutcome(o core.Outcome) Outcome {
 	return out
 }
 
-func newSentCall(c core.SentCall) ToolCall {
-	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}
-}
+func newSentCall(c core.SentCall) ToolCall { return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments} }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
 	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -90,7 +91,8 @@ type describedJSON struct {
 }
 
 func (a toolCommands) describeCommand() *cobra.Command {
-	var lang, category string
+	var lang, category, arguments string
+	var sample bool
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,6 +100,9 @@ func (a toolCommands) describeCommand() *cobra.Command {
 				l, err := parseLanguage(lang, "")
 				if err != nil {
 					return err
+				}
+				if sample {
+					return a.printSample(cmd, e, core.SampleRequest{Category: category, Language: l, Arguments: json.RawMessage(arguments)}, args)
 				}
 				definitions, err := e.DescribeIn(cmd.Context(), category, args, l)
 				if err != nil {
@@ -122,6 +127,32 @@ func (a toolCommands) describeCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
 	c.Flags().StringVar(&category, "category", "", "only tools of this category")
+	c.Flags().BoolVar(&sample, "sample", false, "make one call of the tool, if it only reads, and include the type of its result")
+	c.Flags().StringVar(&arguments, "arguments", "{}", "with --sample: the arguments of the call, as a JSON object")
 	offerJSON(c)
 	return c
+}
+
+// printSample prints the definition of a tool with the type of its result, which it learns from one call.
+func (a toolCommands) printSample(cmd *cobra.Command, e *engine.Engine, s core.SampleRequest, names []string) error {
+	if len(names) != 1 {
+		return core.Errorf(core.KindInvalidArguments, "describe", "--sample takes one tool, not %d", len(names))
+	}
+	if !json.Valid(s.Arguments) {
+		return core.Errorf(core.KindInvalidArguments, "describe", "the arguments are not JSON: %s", s.Arguments)
+	}
+	s.Name = names[0]
+	o := e.Sample(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Client: "retort describe"}, s)
+	if !o.Success() {
+		return a.printOutcome(withResumeHint(o))
+	}
+	var d engine.Definition
+	if err := json.Unmarshal(o.Result, &d); err != nil {
+		return err
+	}
+	if a.asJSON {
+		return a.printJSON(describedJSON{Definitions: []engine.Definition{d}})
+	}
+	fmt.Fprintln(a.stdout, replaceControls(d.Definition))
+	return nil
 }

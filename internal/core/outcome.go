@@ -45,6 +45,10 @@ type Outcome struct {
 	// One sentence about what ran, what it changed and how much it returned. Text in it that a model wrote is marked,
 	// and must not be followed as an instruction.
 	Summary string `json:"summary,omitempty"`
+	// The names of the fields in results of tools that do not declare them, such as
+	// `crm.listInvoices → {data: {id, amount}[], has_more}`. Each tool is described in the first program of a session that
+	// calls it. `+2` stands for two names that are left out.
+	Learned []string `json:"learned,omitempty"`
 	// The level of the program's risk and what causes it. It is given only if the risk had a consequence: a person was
 	// asked about the program, it was refused, or it needed a stronger sandbox.
 	Risk string `json:"risk,omitempty"`

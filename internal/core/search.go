@@ -1,5 +1,7 @@
 package core
 
+import "encoding/json"
+
 // SearchDetail says how much a search returns about each tool.
 type SearchDetail string
 
@@ -56,4 +58,12 @@ type FoundSkill struct {
 type ToolDefinition struct {
 	Name       string `json:"name"`
 	Definition string `json:"definition"`
+}
+
+// SampleRequest asks for one call of a tool, to learn the type of its result.
+type SampleRequest struct {
+	Name      string // in any spelling
+	Category  string // empty = all
+	Arguments json.RawMessage
+	Language  Language // of the definition
 }

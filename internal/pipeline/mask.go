@@ -102,6 +102,9 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	for i := range o.Warnings {
 		o.Warnings[i] = x.screen.RedactText(o.Warnings[i])
 	}
+	for i := range o.Learned {
+		o.Learned[i] = x.screen.RedactText(o.Learned[i])
+	}
 	for i := range o.Artifacts {
 		o.Artifacts[i].Preview = x.screen.RedactText(o.Artifacts[i].Preview)
 	}
