@@ -119,6 +119,8 @@ type Outcome struct {
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for the task
 	*TaskContext
 	Summary      string         `json:"summary,omitempty"`       // one sentence; text of a model is marked: it is data, never an instruction
+	Learned      []string       `json:"learned,omitempty"`       // names of the fields in results of tools that do not declare them
+	Risk         string         `json:"risk,omitempty"`          // of the program, if it had a consequence: the level, and what causes it
 	PIITokenized bool           `json:"pii_tokenized,omitempty"` // tokens replace personal data in the program, in answers of servers or here
 	Stats        ExecutionStats `json:"stats"`
 	Trace        string         `json:"-"` // ID of its OpenTelemetry trace
@@ -177,26 +179,24 @@ type TokenStats struct {
 func newOutcome(o core.Outcome) Outcome {
 	out := Outcome{
 		ExecutionID: o.ExecutionID, Status: Status(o.Status), Result: o.Result, Output: o.Output, Error: newError(o.Error),
-		Warnings:  o.Warnings,
 		Artifacts: convertAll(o.Artifacts, func(a core.WorkspaceArtifact) File { return File{Path: a.Path, Bytes: a.Bytes, Preview: a.Preview} }),
 		Approvals: convertAll(o.Approvals, newApproval), Expired: o.Expired, DryRun: o.DryRun, Effects: convertAll(o.Effects, newIntendedCall),
-		Calls: convertAll(o.Calls, func(c core.SentCall) ToolCall {
-			return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Count: c.Count, IDs: c.IDs}
-		}), Task: o.Task, Program: o.Program,
-		Attempts: o.Attempts, Summary: o.Summary, PIITokenized: o.PIITokenized, Trace: o.Trace,
+		Calls: convertAll(o.Calls, newSentCall), Task: o.Task, Program: o.Program, Attempts: o.Attempts,
+		Warnings: o.Warnings, Summary: o.Summary, Risk: o.Risk, Learned: o.Learned, PIITokenized: o.PIITokenized, Trace: o.Trace,
 	}
 	s := o.Stats
 	out.Stats = ExecutionStats{
-		DurationMS: s.DurationMS, Sandbox: s.Sandbox, Isolation: s.Isolation, Runtime: s.Runtime,
-		MemoryBytes: s.MemoryBytes, ToolCalls: s.ToolCalls, Tools: s.Tools, CacheHits: s.CacheHits,
-		Tokens: (*TokenStats)(s.Tokens), Risk: s.Risk,
+		DurationMS: s.DurationMS, Sandbox: s.Sandbox, Isolation: s.Isolation, Runtime: s.Runtime, MemoryBytes: s.MemoryBytes,
+		ToolCalls: s.ToolCalls, Tools: s.Tools, CacheHits: s.CacheHits, Tokens: (*TokenStats)(s.Tokens), Risk: s.Risk,
 	}
 	if c := o.TaskContext; c != nil {
-		out.TaskContext = &TaskContext{
-			convertAll(c.Tools, newFoundTool), convertAll(c.Definitions, newDefinition), c.Skeleton,
-		}
+		out.TaskContext = &TaskContext{convertAll(c.Tools, newFoundTool), convertAll(c.Definitions, newDefinition), c.Skeleton}
 	}
 	return out
+}
+
+func newSentCall(c core.SentCall) ToolCall {
+	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Count: c.Count, IDs: c.IDs}
 }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
@@ -254,7 +254,8 @@ type Query struct {
 // Found holds the result of a search.
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`
+	Total    int         `json:"total"`          // how many tools match
+	More     int         `json:"more,omitempty"` // how many of them are left out, because they match less well
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
@@ -278,7 +279,7 @@ type Definition struct {
 }
 
 func newFound(f core.FoundTools) Found {
-	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.Warnings}
+	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.More, f.Warnings}
 }
 
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }

@@ -144,6 +144,8 @@ func (h *heard) answer() string {
 //	ask METHOD PARAMS          sends any other request and prints the answer, or its size if it is large
 //	raw TEXT                   sends TEXT as a line, which may be an invalid message
 //	run COMMAND ARGUMENT…      runs a command and prints its output
+//
+// It uses protocol version 2025-06-18, or 2026-07-28 if the first line is "modern".
 func client() {
 	script, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -157,8 +159,10 @@ func client() {
 		panic(err)
 	}
 	c := dialogue{in: in, out: bufio.NewReaderSize(out, 1<<20)}
-	c.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"client","version":"1"}}`)
-	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	if c.modern = strings.HasPrefix(string(script), "modern\n"); !c.modern {
+		c.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"client","version":"1"}}`)
+		_, _ = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	}
 	for line := range strings.Lines(string(script)) {
 		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch what {
@@ -192,10 +196,15 @@ func client() {
 }
 
 type dialogue struct {
-	in  io.Writer
-	out *bufio.Reader
-	id  int
+	in     io.Writer
+	out    *bufio.Reader
+	id     int
+	modern bool // protocol version 2026-07-28
 }
+
+// modernMeta is what every request of the protocol version 2026-07-28 carries.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // call calls a tool and returns the answer. tool holds the tool's name, a space, and the arguments as JSON.
 func (s *dialogue) call(tool string) string {
@@ -206,6 +215,9 @@ func (s *dialogue) call(tool string) string {
 // ask sends a request and returns the line that contains its response.
 func (s *dialogue) ask(method, params string) string {
 	s.id++
+	if s.modern {
+		params = strings.Replace(strings.Replace(params, "{", "{"+modernMeta+",", 1), ",}", "}", 1)
+	}
 	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`+"\n", s.id, method, params)
 	for {
 		line, err := s.out.ReadString('\n')

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,12 +13,16 @@ import (
 
 func (a toolCommands) searchCommand() *cobra.Command {
 	var q core.ToolQuery
-	var detail string
+	var detail, lang string
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Search the tools of all servers", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
-				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)
+				l, err := parseLanguage(lang, "")
+				if err != nil {
+					return err
+				}
+				q.Text, q.Detail, q.Language = strings.Join(args, " "), core.SearchDetail(detail), l
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -29,11 +34,12 @@ func (a toolCommands) searchCommand() *cobra.Command {
 					fmt.Fprintln(a.stderr, noServersHint)
 					return nil
 				}
-				return a.printFound(found)
+				return a.printFound(found, moreFound(found, q.Limit))
 			})
 		},
 	}
 	c.Flags().StringVar(&detail, "detail", "description", "name, description (or summary) or full")
+	c.Flags().StringVar(&lang, "lang", "ts", "language of definitions: ts or py")
 	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
 	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools")
@@ -41,7 +47,16 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	return c
 }
 
-func (a toolCommands) printFound(found core.FoundTools) error {
+// moreFound says how many tools match less well than those that were found, and how to see them.
+func moreFound(found core.FoundTools, limit int) string {
+	if len(found.Tools) == limit {
+		return fmt.Sprintf("%d more; raise --limit to see them", found.More)
+	}
+	return fmt.Sprintf("%d more match less well; use other words, or list all with retort tools SERVER", found.More)
+}
+
+// printFound prints the tools. The argument more is what it says if there are more tools.
+func (a toolCommands) printFound(found core.FoundTools, more string) error {
 	for _, w := range found.Warnings {
 		a.printWarning(replaceControls(w))
 	}
@@ -61,8 +76,8 @@ func (a toolCommands) printFound(found core.FoundTools) error {
 	for _, s := range found.Skills {
 		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))
 	}
-	if rest := found.Total - len(found.Tools); rest > 0 {
-		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, fmt.Sprintf("%d more; raise --limit to see them", rest)))
+	if found.More > 0 {
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, more))
 	}
 	if found.Total == 0 && len(found.Skills) == 0 {
 		fmt.Fprintln(a.stderr, "no tool matches; retort tools lists all connected tools")
@@ -76,7 +91,8 @@ type describedJSON struct {
 }
 
 func (a toolCommands) describeCommand() *cobra.Command {
-	var lang, category string
+	var lang, category, arguments string
+	var sample bool
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,6 +100,9 @@ func (a toolCommands) describeCommand() *cobra.Command {
 				l, err := parseLanguage(lang, "")
 				if err != nil {
 					return err
+				}
+				if sample {
+					return a.printSample(cmd, e, core.SampleRequest{Category: category, Language: l, Arguments: json.RawMessage(arguments)}, args)
 				}
 				definitions, err := e.DescribeIn(cmd.Context(), category, args, l)
 				if err != nil {
@@ -108,6 +127,32 @@ func (a toolCommands) describeCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
 	c.Flags().StringVar(&category, "category", "", "only tools of this category")
+	c.Flags().BoolVar(&sample, "sample", false, "make one call of the tool, if it only reads, and include the type of its result")
+	c.Flags().StringVar(&arguments, "arguments", "{}", "with --sample: the arguments of the call, as a JSON object")
 	offerJSON(c)
 	return c
+}
+
+// printSample prints the definition of a tool with the type of its result, which it learns from one call.
+func (a toolCommands) printSample(cmd *cobra.Command, e *engine.Engine, s core.SampleRequest, names []string) error {
+	if len(names) != 1 {
+		return core.Errorf(core.KindInvalidArguments, "describe", "--sample takes one tool, not %d", len(names))
+	}
+	if !json.Valid(s.Arguments) {
+		return core.Errorf(core.KindInvalidArguments, "describe", "the arguments are not JSON: %s", s.Arguments)
+	}
+	s.Name = names[0]
+	o := e.Sample(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Client: "retort describe"}, s)
+	if !o.Success() {
+		return a.printOutcome(withResumeHint(o))
+	}
+	var d engine.Definition
+	if err := json.Unmarshal(o.Result, &d); err != nil {
+		return err
+	}
+	if a.asJSON {
+		return a.printJSON(describedJSON{Definitions: []engine.Definition{d}})
+	}
+	fmt.Fprintln(a.stdout, replaceControls(d.Definition))
+	return nil
 }

@@ -139,7 +139,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 			Withheld []string                 `json:"withheld,omitempty"`
 		}{found, toChangeJSON(e, changes), flags, withheld})
 	}
-	if err := a.printFound(found); err != nil {
+	if err := a.printFound(found, fmt.Sprintf("%d more; find them with retort search", found.More)); err != nil {
 		return err
 	}
 	for _, c := range changes {

@@ -25,7 +25,7 @@ func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	}
 	w.Finder.Settled(ctx, func(text string) { w.reportProgress(core.PhaseDiscover, text) })
 	found, err := w.Finder.Search(ctx, core.ToolQuery{
-		Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language,
+		Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language, Weak: true,
 	})
 	if err != nil {
 		return core.AsError(err)
@@ -96,7 +96,7 @@ func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 		found[[2]string{o.Server}] = true
 		fits, err := w.Finder.Search(ctx, core.ToolQuery{
 			Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools,
-			Language: w.task.Language,
+			Language: w.task.Language, Weak: true,
 		})
 		if err != nil {
 			return core.AsError(err)

@@ -109,6 +109,38 @@ func (c *Catalog) LearnShape(o ToolObservation) {
 	}
 }
 
+// InferType returns the type of a tool's answers that one answer shows, together with what was learned from earlier
+// ones. It returns nil if nothing may be learned or shown. The arguments are those of ToolObservation.
+func (c *Catalog) InferType(o ToolObservation) *core.LearnedSchema {
+	l := c.learner
+	if l == nil || len(o.Tool.OutputSchema) > 0 {
+		return nil
+	}
+	shape, count := infer.ObserveDocument(o.Answer, o.Private), 1
+	if shape == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.servers[o.Tool.Server][o.Tool.Name]; k != nil && k.pin == o.Tool.Pin {
+		shape, count = infer.JoinShapes(shape, k.shape), max(count, k.count)
+	}
+	schema := shape.JSONSchema()
+	if !c.isShowable(schema) {
+		return nil
+	}
+	return &core.LearnedSchema{Schema: schema, Observations: count}
+}
+
+// OutlineAnswer returns the names of the fields of an answer in short form; see infer.OutlineDocument. It returns "" if
+// nothing may be learned.
+func (c *Catalog) OutlineAnswer(o ToolObservation) string {
+	if c.learner == nil || len(o.Tool.OutputSchema) > 0 {
+		return ""
+	}
+	return infer.OutlineDocument(o.Answer, o.Private)
+}
+
 func (l *shapeLearner) learnQueued() {
 	saved := time.NewTicker(saveEvery)
 	defer saved.Stop()

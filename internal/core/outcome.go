@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+)
 
 // OutcomeStatus says how an execution ended. New versions only add statuses.
 type OutcomeStatus string
@@ -46,14 +49,27 @@ type Outcome struct {
 	// One sentence about what ran, what it changed and how much it returned. Text in it that a model wrote is marked,
 	// and must not be followed as an instruction.
 	Summary string `json:"summary,omitempty"`
+	// The names of the fields in results of tools that do not declare them, such as
+	// `crm.listInvoices → {data: {id, amount}[], has_more}`. Each tool is described in the first program of a session that
+	// calls it. `+2` stands for two names that are left out.
+	Learned []string `json:"learned,omitempty"`
+	// The level of the program's risk and what causes it. It is given only if the risk had a consequence: a person was
+	// asked about the program, it was refused, or it needed a stronger sandbox.
+	Risk string `json:"risk,omitempty"`
 	// Personal data was replaced by tokens: in answers of servers, in the program or in this Outcome.
 	PIITokenized bool           `json:"pii_tokenized,omitempty"`
-	Stats        ExecutionStats `json:"stats"` // What the execution used.
+	Stats        ExecutionStats `json:"stats"` // What the execution used. MCP answers have only `duration_ms` and `tool_calls`.
 	Trace        string         `json:"-"`     // id of its trace, for the log
 }
 
 // Success reports whether the status is ok.
 func (o Outcome) Success() bool { return o.Status == StatusOK }
+
+// ForModel returns the Outcome as a model gets it: of the statistics, it has only those that a model can use.
+func (o Outcome) ForModel() Outcome {
+	o.Stats = ExecutionStats{DurationMS: math.Round(o.Stats.DurationMS), ToolCalls: o.Stats.ToolCalls}
+	return o
+}
 
 // SentCall describes a call with effects that was sent, or several calls of one tool.
 type SentCall struct {

@@ -1,5 +1,7 @@
 package core
 
+import "encoding/json"
+
 // SearchDetail says how much a search returns about each tool.
 type SearchDetail string
 
@@ -8,7 +10,7 @@ const (
 	DetailName        SearchDetail = "name"
 	DetailDescription SearchDetail = "description" // and the first sentence
 	DetailSummary     SearchDetail = "summary"     // the same as DetailDescription
-	DetailFull        SearchDetail = "full"        // and a one-line typed signature
+	DetailFull        SearchDetail = "full"        // the complete definition, as Describe returns it
 )
 
 // ToolQuery describes a search for tools.
@@ -18,14 +20,16 @@ type ToolQuery struct {
 	Category string       // empty = all
 	Detail   SearchDetail // DetailDescription if empty
 	Language Language
-	Limit    int  // 10 if zero
+	Limit    int  // the most tools; 10 if zero
+	Weak     bool // tools that match much less well than others are returned, too
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
 // FoundTools holds the result of a search.
 type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
-	Total    int          `json:"total"`
+	Total    int          `json:"total"`            // how many tools match
+	More     int          `json:"more,omitempty"`   // how many of them are left out, because they match less well
 	Skills   []FoundSkill `json:"skills,omitempty"` // that fit the question, the best first
 	Warnings []string     `json:"warnings,omitempty"`
 }
@@ -54,4 +58,12 @@ type FoundSkill struct {
 type ToolDefinition struct {
 	Name       string `json:"name"`
 	Definition string `json:"definition"`
+}
+
+// SampleRequest asks for one call of a tool, to learn the type of its result.
+type SampleRequest struct {
+	Name      string // in any spelling
+	Category  string // empty = all
+	Arguments json.RawMessage
+	Language  Language // of the definition
 }

@@ -228,6 +228,12 @@ func (e *Engine) Call(ctx context.Context, r Request, name string, arguments jso
 	return e.logOutcome("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
+// Sample makes one call of a tool that only reads, and returns an Outcome whose result is the tool's Definition with the
+// type of the call's result.
+func (e *Engine) Sample(ctx context.Context, r Request, s core.SampleRequest) Outcome {
+	return e.logOutcome("sampled", e.pipeline.Sample(ctx, r, s))
+}
+
 // logOutcome logs the end of an execution and returns its Outcome without secrets. Internal errors are logged as
 // warnings.
 func (e *Engine) logOutcome(what string, o Outcome) Outcome {
@@ -251,7 +257,7 @@ func (e *Engine) logOutcome(what string, o Outcome) Outcome {
 // Serve answers one MCP client over a stream of newline-delimited JSON, until
 // the stream ends or ctx is done.
 func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, lean bool) error {
-	s, err := server.New(e, server.Options{Version: Version, Lean: lean, Sandboxes: config.SandboxNames(), Log: e.log})
+	s, err := server.New(e, server.Options{Version: Version, Lean: lean, Sandboxes: config.SandboxNames(), Timeout: e.pipeline.Limits.Timeout, Log: e.log})
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,8 @@ func newExecutionAssembly(
 		},
 		Secrets: c.secrets, Privacy: data.redactor, Network: programs.network, Skills: openSkills(c, agents.templates),
 		Prose: func(text string) (string, []string) { return cleanText(sanitize.New(), text) }, Learner: shapeLearner{tools.catalog},
-		Wrapper: wrapperRenderer(agents.templates), Stub: stubRenderer(agents.templates),
+		Outlines: pipeline.NewToldOutlines(),
+		Wrapper:  wrapperRenderer(agents.templates), Stub: stubRenderer(agents.templates),
 		Recorder: data.recorder(), Watch: data.anomalyWatch(), Tracer: people.tracer(), Describer: newResultDescriber(c, agents),
 		Memory: tools.memory, RestoreToModel: s.PII.RestoreToModel.IsOn(), ShowInForms: s.PII.ShowInForms.IsOn(),
 		KeptTokens: logUncopied(c),
@@ -96,6 +97,14 @@ type shapeLearner struct{ catalog *catalog.Catalog }
 
 func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
 	l.catalog.LearnShape(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
+}
+
+func (l shapeLearner) Infer(t *core.Tool, answer json.RawMessage, private func(string) bool) *core.LearnedSchema {
+	return l.catalog.InferType(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
+}
+
+func (l shapeLearner) Outline(t *core.Tool, answer json.RawMessage, private func(string) bool) string {
+	return l.catalog.OutlineAnswer(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
 }
 
 // logUncopied returns a function that logs why a workspace file was not copied with real values in place of privacy

@@ -52,7 +52,9 @@ func (e *Engine) Listen(l ListenOptions) (*Listener, error) {
 		Engine:        func(principal string, groups []string) web.Engine { return e.As(principal, groups...) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.recordRefused,
-		Server:        server.Options{Version: Version, Lean: l.Lean, Sandboxes: config.SandboxNames(), Log: e.log},
+		Server: server.Options{
+			Version: Version, Lean: l.Lean, Sandboxes: config.SandboxNames(), Timeout: e.pipeline.Limits.Timeout, Log: e.log,
+		},
 		Limits: web.ListenerLimits{
 			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress,
 			Sessions: s.Sessions, AllSessions: s.AllSessions,

@@ -38,7 +38,7 @@ type ServerInfo struct {
 // OwnToolCost returns the number of Retort's own tools, and the tokens that their definitions take in a model's
 // context.
 func OwnToolCost() (count, size int, err error) {
-	list, err := server.ToolList(config.SandboxNames())
+	list, err := server.ToolList(server.Options{Sandboxes: config.SandboxNames()})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -97,9 +97,13 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	before := o
 	o.Result = x.maskJSON(o.Result)
 	o.Output, o.Summary = x.screen.RedactText(o.Output), x.screen.RedactText(o.Summary)
+	o.Risk = x.screen.RedactText(o.Risk)
 	o.PIITokenized = o.PIITokenized || x.hasTokens(before, o)
 	for i := range o.Warnings {
 		o.Warnings[i] = x.screen.RedactText(o.Warnings[i])
+	}
+	for i := range o.Learned {
+		o.Learned[i] = x.screen.RedactText(o.Learned[i])
 	}
 	for i := range o.Artifacts {
 		o.Artifacts[i].Preview = x.screen.RedactText(o.Artifacts[i].Preview)

@@ -53,6 +53,11 @@ type AnswerLearner interface {
 	// Learn infers types from a result that a program has received. It must not block. private reports whether a key
 	// of an object is personal data; nil means that no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
+	// Infer returns the result type that an answer shows, together with what was learned before. It returns nil if
+	// there is none that a model may see.
+	Infer(t *core.Tool, answer json.RawMessage, private func(key string) bool) *core.LearnedSchema
+	// Outline returns the names of the fields of an answer in short form, or "" if it has none.
+	Outline(t *core.Tool, answer json.RawMessage, private func(key string) bool) string
 }
 
 // SecretMasker masks registered secrets in a text. JSON is still valid JSON afterwards.
@@ -80,7 +85,7 @@ type SandboxFactory interface {
 }
 
 // Pipeline executes programs. All fields are required except Logins, Routing, Secrets, Privacy, Network, Learner,
-// Recorder, Watch, Tracer, Describer and KeptTokens.
+// Outlines, Recorder, Watch, Tracer, Describer and KeptTokens.
 type Pipeline struct {
 	Tools      ToolSource
 	Searcher   ToolSearcher
@@ -107,6 +112,8 @@ type Pipeline struct {
 	// Prose removes suspicious parts, such as instructions to the model, from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner AnswerLearner // nil: nothing is learned
+	// Outlines keeps which results were described to which session. If nil, none are described.
+	Outlines *ToldOutlines
 	// Wrapper applies the project's template to a wrapper file, which contains the functions through which programs
 	// call tools. If Wrapper is nil, the generated file is used unchanged.
 	Wrapper func(lang core.Language, path, code string) string
@@ -213,6 +220,7 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.noteOutdated()
+	x.noteConsequence(verdict.Risk)
 	spec := sandbox.SandboxSpec{
 		Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code,
 		Floor: p.Routing.requiredFloor(verdict.Risk), Proxied: x.usesProxy(&verdict),
@@ -295,33 +303,48 @@ func (p *Pipeline) Call(ctx context.Context, req core.ExecutionRequest, name str
 func (x *execution) executeCall(ctx context.Context, name string, arguments json.RawMessage) core.Outcome {
 	ctx, free := x.withClaim(ctx)
 	defer free()
-	run, err := x.openProgram(nil)
+	run, err := x.openCall()
 	if err != nil {
 		return run.failWith(err)
 	}
-	run.callTimeout = run.req.Limits.Timeout
-	run.setTools(run.tools)
-	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
-	if err != nil {
-		return run.failWith(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
-	}
-	if refused := run.approveDirect(ctx, name, arguments); refused != nil {
-		return run.failWith(refused)
-	}
-	call := core.ToolCall{Tool: "call", Arguments: byName}
-	result, err := run.host.Call(ctx, call)
-	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && run.seesMore(ctx) {
-		result, err = run.host.Call(ctx, call)
-	}
-	if err == nil {
-		err = admitResult(ctx, len(result.Value))
-	}
+	value, err := run.callDirectly(ctx, name, arguments)
 	if err != nil {
 		return run.failWith(err)
 	}
 	return run.closeWith(
-		run.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, run.reportOptions())),
+		run.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: value}, run.reportOptions())),
 	)
+}
+
+// openCall opens what a call without a program needs.
+func (x *execution) openCall() (*programExecution, error) {
+	run, err := x.openProgram(nil)
+	if err != nil {
+		return run, err
+	}
+	run.callTimeout = run.req.Limits.Timeout
+	run.setTools(run.tools)
+	return run, nil
+}
+
+// callDirectly makes the one call of an execution without a program, and returns its result.
+func (x *programExecution) callDirectly(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
+	if err != nil {
+		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err)
+	}
+	if refused := x.approveDirect(ctx, name, arguments); refused != nil {
+		return nil, refused
+	}
+	call := core.ToolCall{Tool: "call", Arguments: byName}
+	result, err := x.host.Call(ctx, call)
+	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && x.seesMore(ctx) {
+		result, err = x.host.Call(ctx, call)
+	}
+	if err == nil {
+		err = admitResult(ctx, len(result.Value))
+	}
+	return result.Value, err
 }
 
 // withClaim returns a context in which the memory that the execution uses counts towards the engine's memory budget.
@@ -356,9 +379,11 @@ type programExecution struct {
 	host      sandbox.ToolHost
 	tally     *relay.CallCounter
 	risk      *rules.ProgramRisk // of the program, once it has passed the gate
+	riskNote  string             // its risk in words, if it has a consequence
 	skills    []core.Skill       // that it uses, as they were checked
 	entry     *ledger.LedgerEntry
 	notes     warningList
+	outlines  answerOutlines
 	uncertain uncertainCalls
 	made      madeCalls
 	halt      programHalt
@@ -475,7 +500,7 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 		r.Exact, r.Method = true, x.exact.Method
 	}
 	if x.pipeline.Learner != nil {
-		r.Learn = func(t *core.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personalKeys()) }
+		r.Learn = x.learnAnswer
 	}
 	return r
 }
@@ -597,7 +622,7 @@ func (x *programExecution) closeWith(o core.Outcome) core.Outcome {
 		o = x.addDryRun(o)
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
-	o.Summary = x.summarizeOutcome(o)
+	o.Summary, o.Risk, o.Learned = x.summarizeOutcome(o), x.riskNote, x.newOutlines()
 	o = x.pipeline.addWarnings(o)
 	o.Expired = o.Error != nil && errors.Is(o.Error, core.ErrUnanswered)
 	o = x.hideOutcome(x.made.addTo(x.uncertain.addToOutcome(o)))

@@ -37,3 +37,18 @@ func (r SandboxRouting) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStr
 	}
 	return sandbox.MinimumStrength{Strength: byRisk[risk.Level], Why: why}
 }
+
+// noteConsequence notes the program's risk for the Outcome, if a person is asked about the program because of it, or if
+// it needs a stronger sandbox than a program of low risk.
+func (x *programExecution) noteConsequence(risk rules.ProgramRisk) {
+	routing := x.pipeline.Routing
+	asked := x.plan == nil && x.approvalReason() == "" && x.aboutProgram(risk) != ""
+	harmless := routing.requiredFloor(rules.ProgramRisk{Level: rules.RiskLow})
+	if !asked && routing.requiredFloor(risk).Strength <= harmless.Strength {
+		return
+	}
+	x.riskNote = string(risk.Level)
+	if len(risk.Reasons) > 0 {
+		x.riskNote += ": " + risk.Reasons[0]
+	}
+}

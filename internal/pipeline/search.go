@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +28,20 @@ const (
 	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The search
 	// result names the servers that are still missing.
 	searchPatience = 3 * time.Second
+
+	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
+	// these are described by one line each.
+	searchTokens = 2500
 )
 
-// Search finds tools and describes each in the detail that the query asks for.
+// Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
+// others are left out, and counted.
 func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error) {
+	return p.findTools(ctx, q, searchTokens)
+}
+
+// findTools finds tools like Search. The complete definitions in its result have at most room tokens.
+func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, room int) (core.FoundTools, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
 		q.Limit = defaultHits
@@ -49,7 +60,7 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	}
 	tools := p.Toolset()
 	answer, err := p.Searcher.Search(ctx, search.SearchQuery{
-		Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled,
+		Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled, Weak: q.Weak,
 	})
 	if err != nil {
 		return core.FoundTools{}, err
@@ -61,6 +72,10 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	found.Warnings = append(found.Warnings, p.unlistedWarnings()...)
 	for _, hit := range answer.Hits {
 		found.Tools = append(found.Tools, p.describeTool(tools, hit.Tool, q))
+	}
+	found.More = max(0, found.Total-len(found.Tools))
+	if q.Detail == core.DetailFull {
+		p.addDefinitions(tools, answer.Hits, q.Language, &found, room)
 	}
 	if q.Server == "" && q.Category == "" && q.Text != "" {
 		found.Skills = p.findSkills(q)
@@ -76,13 +91,38 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 	if s, ok := tools.FindServer(t.Server); ok {
 		f.Cached = s.Cached
 	}
-	switch q.Detail {
-	case core.DetailDescription:
+	if q.Detail == core.DetailDescription {
 		f.Description = bindings.SummaryLine(t)
-	case core.DetailFull:
-		f.Definition = p.renderStub(tools, t, q.Language, bindings.Signature)
 	}
 	return f
+}
+
+// addDefinitions adds the complete definitions of the tools that a search has found. From the first that does not fit
+// into room tokens, the definitions are one line each, and a warning says so.
+func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, room int) {
+	short := 0
+	for i, hit := range hits {
+		definition := p.completeDefinition(tools, hit.Tool, lang)
+		n, fits := ledger.FitsLimit(definition, room)
+		if short > 0 || i > 0 && !fits { // the best one is always complete
+			definition = p.renderStub(tools, hit.Tool, lang, bindings.Signature)
+			short++
+		}
+		room -= n
+		found.Tools[i].Definition = definition
+	}
+	if short > 0 {
+		found.Warnings = append(found.Warnings, fmt.Sprintf("the last %d definitions are one line each; get_tool_definition has them in full", short))
+	}
+}
+
+// completeDefinition returns the definition of a tool with everything that is known of it.
+func (p *Pipeline) completeDefinition(tools *core.Toolset, t *core.Tool, lang core.Language) string {
+	definition := p.renderStub(tools, t, lang, bindings.Full)
+	if tools.RegistryOnly(t) {
+		definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
+	}
+	return definition
 }
 
 // renderStub returns the stub of a tool, which is its definition for a model, after applying the project's template.
@@ -141,11 +181,9 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 			})
 			continue
 		}
-		definition := p.renderStub(tools, t, lang, bindings.Full)
-		if tools.RegistryOnly(t) {
-			definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
-		}
-		definitions = append(definitions, core.ToolDefinition{Name: bindings.RenderStub(tools, t, lang, bindings.Name), Definition: definition})
+		definitions = append(definitions, core.ToolDefinition{
+			Name: bindings.RenderStub(tools, t, lang, bindings.Name), Definition: p.completeDefinition(tools, t, lang),
+		})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing
@@ -240,10 +278,10 @@ func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage)
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := x.pipeline.Search(ctx, core.ToolQuery{
+	found, err := x.pipeline.findTools(ctx, core.ToolQuery{
 		Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit,
 		Language: x.req.Language,
-	})
+	}, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ type valueCollector struct {
 	plain   bool
 	items   *valueCollector
 	cut     bool
+	left    map[string]bool // keys that an outline leaves out; see documentWalker.counts
 }
 
 type memberCollector struct {
@@ -105,6 +106,7 @@ type documentWalker struct {
 	text    jsonscan.Cursor
 	private func(string) bool
 	names   map[string]bool
+	counts  bool // keys that are no names are counted
 }
 
 // walkValue reads one value. It returns false if the text is not JSON.
@@ -142,7 +144,14 @@ func (w *documentWalker) walkObject(p *valueCollector, depth int) bool {
 			return ok
 		}
 		key, ok := w.readKey()
-		if !ok || !w.walkValue(p.collectMember(key, w.isName(key)), depth+1) {
+		if !ok {
+			return false
+		}
+		isName := w.isName(key)
+		if w.counts && !isName {
+			p.countLeft(key)
+		}
+		if !w.walkValue(p.collectMember(key, isName), depth+1) {
 			return false
 		}
 	}

@@ -252,7 +252,7 @@ func serverResult(ctx context.Context, answer any) any {
 // notYet returns the answer to a call that waits for an approval. It is marked as an error, because a client may
 // check other results against the tool's output schema.
 func notYet(o core.Outcome) any {
-	text, err := marshalPlain(o)
+	text, err := marshalPlain(o.ForModel())
 	if err != nil {
 		return o
 	}

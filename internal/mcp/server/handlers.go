@@ -108,6 +108,9 @@ type Searcher interface {
 	// DescribeIn returns the definitions of those named tools that belong to the category. If category is empty,
 	// tools of all categories are described.
 	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
+	// Sample makes one call of a tool that only reads. The result of its Outcome is the core.ToolDefinition of the tool
+	// with the type of the call's result.
+	Sample(ctx context.Context, req core.ExecutionRequest, s core.SampleRequest) core.Outcome
 }
 
 func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
@@ -117,19 +120,27 @@ func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any
 		Server   string            `json:"server"`
 		Category string            `json:"category"`
 		Limit    int               `json:"limit"`
+		Language core.Language     `json:"language"`
 	}
 	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	return s.engine.Search(ctx, core.ToolQuery{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+	return s.engine.Search(ctx, core.ToolQuery{
+		Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: a.Language,
+	})
 }
 
 func (s *Server) describeTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
-		Name     string        `json:"name"`
-		Names    []string      `json:"names"`
-		Category string        `json:"category"`
-		Language core.Language `json:"language"`
+		Name      string          `json:"name"`
+		Names     []string        `json:"names"`
+		Category  string          `json:"category"`
+		Language  core.Language   `json:"language"`
+		Sample    bool            `json:"sample"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if req.Params.RequestState != "" {
+		return s.resumeAnswered(ctx, req)
 	}
 	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
@@ -138,11 +149,30 @@ func (s *Server) describeTools(ctx context.Context, req *mcp.CallToolRequest) (a
 	if a.Name != "" {
 		names = append([]string{a.Name}, names...)
 	}
+	switch {
+	case a.Sample && len(names) == 1:
+		return s.sampleTool(ctx, req, core.SampleRequest{Name: names[0], Category: a.Category, Arguments: a.Arguments, Language: a.Language}), nil
+	case a.Sample:
+		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "sample takes the name of one tool, not of %d", len(names))
+	case len(a.Arguments) > 0:
+		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", `"arguments" are those of the sample`).WithHint("add sample: true")
+	}
 	definitions, err := s.engine.DescribeIn(ctx, a.Category, names, a.Language)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"definitions": definitions}, nil
+}
+
+// sampleTool returns the definition of a tool with the type of its result, which it learns from one call. If the call
+// fails or waits, it returns the Outcome.
+func (s *Server) sampleTool(ctx context.Context, req *mcp.CallToolRequest, r core.SampleRequest) any {
+	model, version := modelOf(req)
+	o := s.engine.Sample(s.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req), Model: model, ModelVersion: version}, r)
+	if o.Status != core.StatusOK {
+		return s.answerOutcome(req, o, 0)
+	}
+	return map[string]any{"definitions": []json.RawMessage{o.Result}}
 }
 
 func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any, error) {

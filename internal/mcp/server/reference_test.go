@@ -66,7 +66,7 @@ func readMeanings(t *testing.T) map[string]string {
 // meanings.
 func writeToolReference(t *testing.T, summary, sections *strings.Builder, tool modelTool, meanings map[string]string) {
 	t.Helper()
-	d, err := tool.loadDefinition(testSandboxes)
+	d, err := tool.loadDefinition(Options{Sandboxes: testSandboxes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	Lean    bool // only the four tools that everything else can be reached with
 	// Sandboxes lists the names by which a call can choose a sandbox.
 	Sandboxes []string
+	// Timeout is the longest that a program may run, and how long it may if the call does not say. 0 means 10 minutes.
+	Timeout time.Duration
 	// Principal is the principal of all clients of this server. Rounds signs the states that clients keep while a
 	// question is open; all servers at one address share it, whatever their principal.
 	Principal string
@@ -96,7 +98,7 @@ func New(e Engine, o Options) (*Server, error) {
 // execution is pending.
 func (s *Server) addTools(o Options) error {
 	for i, t := range s.modelTools() {
-		d, err := t.loadDefinition(o.Sandboxes)
+		d, err := t.loadDefinition(o)
 		if err != nil {
 			return err
 		}
@@ -154,8 +156,12 @@ func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
 	}
 }
 
-// resultOf returns a tool result with the answer as structured content, and the same JSON as text.
+// resultOf returns a tool result with the answer as structured content, and the same JSON as text. An Outcome is
+// shortened to what a model can use.
 func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
+	if o, ok := answer.(core.Outcome); ok {
+		answer = o.ForModel()
+	}
 	text, err := marshalPlain(answer)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,11 @@ func (e *engine) DescribeIn(_ context.Context, _ string, names []string, _ core.
 	return []core.ToolDefinition{{Name: names[0], Definition: "listIssues(): any"}}, nil
 }
 
+func (e *engine) Sample(_ context.Context, _ core.ExecutionRequest, s core.SampleRequest) core.Outcome {
+	result, _ := json.Marshal(core.ToolDefinition{Name: s.Name, Definition: "sampled(): number"})
+	return core.Outcome{ExecutionID: "x7", Status: core.StatusOK, Result: result}
+}
+
 func (e *engine) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
 	switch r.Code {
 	case "wait":

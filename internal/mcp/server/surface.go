@@ -2,13 +2,17 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
 )
 
 // surfaceFiles contains the descriptions of Retort's own tools as embedded files: a description (.md) and an input
@@ -52,10 +56,10 @@ func (s *Server) modelTools() []modelTool {
 
 const leanTools = 4
 
-// ToolList returns the full tool list that clients get.
-func ToolList(sandboxes []string) (list mcp.ListToolsResult, err error) {
+// ToolList returns the full tool list that clients of a Server with these options get.
+func ToolList(o Options) (list mcp.ListToolsResult, err error) {
 	for _, t := range (*Server)(nil).modelTools() {
-		d, err := t.loadDefinition(sandboxes)
+		d, err := t.loadDefinition(o)
 		if err != nil {
 			return mcp.ListToolsResult{}, err
 		}
@@ -69,11 +73,15 @@ func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
 }
 
-// sandboxEnum is a placeholder in tool schemas that loadDefinition replaces by the names of the available sandboxes.
-const sandboxEnum = `{"enum":"$sandboxes"}`
+// Placeholders that loadDefinition replaces: in schemas by the names of the available sandboxes, in descriptions by the
+// time limit in milliseconds.
+const (
+	sandboxEnum = `{"enum":"$sandboxes"}`
+	timeoutText = "$timeout"
+)
 
 // loadDefinition returns the tool's definition as clients get it.
-func (t modelTool) loadDefinition(sandboxes []string) (*mcp.Tool, error) {
+func (t modelTool) loadDefinition(o Options) (*mcp.Tool, error) {
 	description, err := surfaceFiles.ReadFile("tools/" + t.name + ".md")
 	if err != nil {
 		return nil, err
@@ -83,8 +91,8 @@ func (t modelTool) loadDefinition(sandboxes []string) (*mcp.Tool, error) {
 		return nil, err
 	}
 	named := map[string]any{"type": "string"}
-	if len(sandboxes) > 0 {
-		named = map[string]any{"enum": sandboxes}
+	if len(o.Sandboxes) > 0 {
+		named = map[string]any{"enum": o.Sandboxes}
 	}
 	enum, err := json.Marshal(named)
 	if err != nil {
@@ -94,9 +102,9 @@ func (t modelTool) loadDefinition(sandboxes []string) (*mcp.Tool, error) {
 	if !json.Valid(schema) {
 		return nil, fmt.Errorf("tools/%s.json is not JSON", t.name)
 	}
-	d := &mcp.Tool{
-		Name: t.name, Description: strings.TrimSpace(string(description)), InputSchema: json.RawMessage(strings.TrimSpace(string(schema))),
-	}
+	limit := cmp.Or(o.Timeout, core.DefaultLimits().Timeout).Milliseconds()
+	text := strings.ReplaceAll(strings.TrimSpace(string(description)), timeoutText, strconv.FormatInt(limit, 10))
+	d := &mcp.Tool{Name: t.name, Description: text, InputSchema: json.RawMessage(strings.TrimSpace(string(schema)))}
 	if t.readOnly {
 		d.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
 	}

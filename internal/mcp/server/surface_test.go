@@ -23,7 +23,7 @@ func TestToolListStaysSmall(t *testing.T) {
 	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(all), 1200}, "lean": {leanTools, 500}} {
 		var list mcp.ListToolsResult
 		for _, tool := range all[:c.tools] {
-			d, err := tool.loadDefinition(testSandboxes)
+			d, err := tool.loadDefinition(Options{Sandboxes: testSandboxes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestSchemasMatchHandlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range s.modelTools() {
-		d, err := tool.loadDefinition(testSandboxes)
+		d, err := tool.loadDefinition(Options{Sandboxes: testSandboxes})
 		if err != nil {
 			t.Fatal(err)
 		}

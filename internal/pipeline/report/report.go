@@ -90,8 +90,7 @@ func AddEffects(o *core.Outcome, effects []core.IntendedCall, options Options) {
 
 // CountReturned returns how many tokens an Outcome adds to the model's context.
 func CountReturned(o core.Outcome) int {
-	o.Stats.Tokens = nil
-	text, err := json.Marshal(o)
+	text, err := json.Marshal(o.ForModel())
 	if err != nil {
 		return 0
 	}

@@ -38,8 +38,9 @@ type SearchQuery struct {
 	Text     string        // empty, or without a letter or digit: all tools, in their order
 	Server   string        // in any spelling; empty: all
 	Category string        // empty: all
-	Limit    int           // 10 if not positive
+	Limit    int           // the most hits; 10 if not positive
 	Settled  bool          // however long it takes until all tools of now can be found
+	Weak     bool          // hits that match much less well than others are returned, too
 }
 
 // SearchResult holds the result of a search.
@@ -211,19 +212,27 @@ func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.S
 	before := d.index.Toolset()
 	words, total := d.index.Search(q.Text, f, max(q.Limit, maxCandidates))
 	a := SearchResult{Total: total}
+	weak := map[*core.Tool]bool{}
 	if before != tools || d.index.Toolset() != tools {
 		gone := 0
 		words, gone = dropMissing(tools, words)
 		a.Total -= gone
+	}
+	for _, h := range words {
+		weak[h.Tool] = h.Weak && !q.Weak
 	}
 	if d.semantic == nil {
 		a.Hits = toHits(words)
 	} else {
 		meaning, warnings := d.semantic.searchMeaning(ctx, tools, f, q.Text)
 		a.Hits, a.Warnings = fuseRankings(words, meaning), warnings
+		for _, t := range meaning[:min(len(meaning), surelyMeant)] {
+			weak[t] = false
+		}
 	}
 	a.Total = max(a.Total, len(a.Hits))
 	a.Hits = a.Hits[:min(len(a.Hits), q.Limit)]
+	a.Hits = slices.DeleteFunc(a.Hits, func(h ToolHit) bool { return weak[h.Tool] })
 	return a
 }
 

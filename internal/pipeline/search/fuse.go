@@ -13,6 +13,8 @@ const (
 	// rankOffset is the constant in reciprocal rank fusion. The authors of the method (Cormack, Clarke, Büttcher
 	// 2009) recommend 60.
 	rankOffset = 60
+	// surelyMeant is the number of hits by meaning that are returned although they match badly by words.
+	surelyMeant = 10
 )
 
 // fuseRankings merges two rankings by reciprocal rank fusion. Tools whose name is spelled out in the query stay

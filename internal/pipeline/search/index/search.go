@@ -24,6 +24,7 @@ type SearchHit struct {
 	Tool  *core.Tool
 	Score float64 // comparable within one search only
 	Exact bool    // the query spells out the tool's name
+	Weak  bool    // it matches much less well than better hits, and has hardly a word of the query that they lack
 }
 
 // Search finds the tools that contain words of the query, best first, and returns how many there are in total. It
@@ -32,7 +33,8 @@ type SearchHit struct {
 // finds nothing.
 func (x *ToolIndex) Search(query string, f SearchFilter, limit int) (hits []SearchHit, total int) {
 	s := x.current.Load()
-	found := s.scoreDocuments(s.parseQuery(query))
+	terms := s.parseQuery(query)
+	found := s.scoreDocuments(terms)
 	defer s.pool.Put(found)
 	spelled := s.findSpelled(query)
 	for d, r := range spelled {
@@ -43,16 +45,17 @@ func (x *ToolIndex) Search(query string, f SearchFilter, limit int) (hits []Sear
 		t := s.entries[d].tool
 		if f.IsMatch(t) {
 			total++
-			best.offerHit(rankedDocument{SearchHit{t, found.weighDocument(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
+			c := &found.cells[d]
+			best.offerHit(rankedDocument{SearchHit{Tool: t, Score: found.weighDocument(s, d), Exact: c.rank != byWords}, c.rank, c.terms})
 		}
 	}
-	return best.sortedHits(), total
+	return best.sortedHits(newWeakness(query, terms)), total
 }
 
 // scoreDocuments returns the score of each document that contains terms of the query.
 func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
 	found := s.newScores()
-	for _, w := range terms {
+	for at, w := range terms {
 		found.wanted += float32(w.weight)
 		docs := s.docs[s.starts[w.term]:s.starts[w.term+1]]
 		impacts := s.impacts[s.starts[w.term]:s.starts[w.term+1]]
@@ -60,6 +63,7 @@ func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
 			c := found.touchCell(d)
 			c.score += float32(w.weight) * impacts[i].toFloat()
 			c.covered += float32(w.weight)
+			c.terms |= 1 << at // there are at most maxTerms
 			if impacts[i]&nameFlag != 0 {
 				c.named += float32(w.weight)
 				c.name++
@@ -80,6 +84,7 @@ type scoreCell struct {
 	score   float32
 	covered float32 // weight of the terms that the document has
 	named   float32 // weight of the terms that its name has
+	terms   uint64  // that the document has, one bit for each, in the order of the query
 	name    uint16  // number of the terms that its name has
 	touched bool
 	rank    nameRank
@@ -122,7 +127,8 @@ func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 
 type rankedDocument struct {
 	SearchHit
-	rank nameRank
+	rank  nameRank
+	terms uint64
 }
 
 // compareRanked orders hits by rank and score, best first. Hits with equal ranks and scores are ordered by name.
@@ -173,8 +179,9 @@ func (r *topRanking) sinkRoot(i int) {
 	}
 }
 
-func (r *topRanking) sortedHits() []SearchHit {
+func (r *topRanking) sortedHits(w weakness) []SearchHit {
 	slices.SortFunc(r.heap, compareRanked)
+	w.markHits(r.heap)
 	hits := make([]SearchHit, len(r.heap))
 	for i, h := range r.heap {
 		hits[i] = h.SearchHit
