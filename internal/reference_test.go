@@ -154,7 +154,7 @@ func jsonType(x ast.Expr) string {
 
 func jsonTypeName(name string) string {
 	switch name {
-	case "string", "Language", "Kind", "RepeatKind":
+	case "string", "Language", "Kind", "RepeatKind", "ApprovalScope":
 		return "string"
 	case "OutcomeStatus":
 		return "[status](errors.md#statuses)"
