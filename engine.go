@@ -29,14 +29,10 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 
 // As returns the engine for one principal and its groups, with what the settings allow them. It need not be closed.
-func (e *Engine) As(principal string, groups ...string) *Engine {
-	return &Engine{e.engine.As(principal, groups...)}
-}
+func (e *Engine) As(principal string, groups ...string) *Engine { return &Engine{e.engine.As(principal, groups...)} }
 
 // WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
-func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
-	e.engine.WaitForServers(ctx, servers...)
-}
+func (e *Engine) WaitForServers(ctx context.Context, servers ...string) { e.engine.WaitForServers(ctx, servers...) }
 
 // Search returns the tools that match a description of what they do.
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
@@ -123,9 +119,7 @@ func (e *Engine) ListFiles(session, below, glob string) (files []File, total int
 }
 
 // Stats counts servers, tools, and the executions of one session or, if session is empty, of all sessions.
-func (e *Engine) Stats(ctx context.Context, session string) Stats {
-	return newStats(e.engine.Stats(ctx, session))
-}
+func (e *Engine) Stats(ctx context.Context, session string) Stats { return newStats(e.engine.Stats(ctx, session)) }
 
 // Serve answers one MCP client over a stream of newline-delimited JSON, until the stream ends or ctx is done. If lean
 // is true, it offers the client only the few tools through which all others can be used.

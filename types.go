@@ -195,13 +195,9 @@ func newOutcome(o core.Outcome) Outcome {
 	return out
 }
 
-func newSentCall(c core.SentCall) ToolCall {
-	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Count: c.Count, IDs: c.IDs}
-}
+func newSentCall(c core.SentCall) ToolCall { return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, "", c.Count, c.IDs} }
 
-func newIntendedCall(c core.IntendedCall) ToolCall {
-	return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments, Effect: c.Effect, Reason: c.Reason}
-}
+func newIntendedCall(c core.IntendedCall) ToolCall { return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason, 0, nil} }
 
 // Error is the type of all errors that this package returns. Message names the cause; Hint names the next step. Line
 // and Column are 1-based positions in the program as it was written, 0 if unknown. Kind is one of syntax, type,
