@@ -21,8 +21,8 @@ func TestConversionsLoseNothing(t *testing.T) {
 		converted any
 		lost      []string
 	}{
-		"outcome":    {newOutcome(filled[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
-		"job":        {newJob(filled[core.JobState]()), []string{
+		"outcome": {newOutcome(filled[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
+		"job": {newJob(filled[core.JobState]()), []string{
 			"Outcome.Artifacts.Modified", "Outcome.Approvals.Effects.Count", "Outcome.Approvals.Effects.IDs", "Outcome.Effects.Count",
 			"Outcome.Effects.IDs", "Outcome.Calls.Reason",
 		}},

@@ -29,10 +29,14 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 
 // As returns the engine for one principal and its groups, with what the settings allow them. It need not be closed.
-func (e *Engine) As(principal string, groups ...string) *Engine { return &Engine{e.engine.As(principal, groups...)} }
+func (e *Engine) As(principal string, groups ...string) *Engine {
+	return &Engine{e.engine.As(principal, groups...)}
+}
 
 // WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
-func (e *Engine) WaitForServers(ctx context.Context, servers ...string) { e.engine.WaitForServers(ctx, servers...) }
+func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
+	e.engine.WaitForServers(ctx, servers...)
+}
 
 // Search returns the tools that match a description of what they do.
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
@@ -43,8 +47,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	return newFound(found), convertError(err)
 }
 
-// Describe returns the typed definitions of tools. Their names may have any spelling. A name may omit the server if
-// only one server has a tool of that name.
+// Describe returns the typed definitions of tools. A name may have any spelling, and omit the server if it is unique.
 func (e *Engine) Describe(ctx context.Context, names []string, lang Language) ([]Definition, error) {
 	definitions, err := e.engine.Describe(ctx, names, core.Language(lang))
 	return convertAll(definitions, newDefinition), convertError(err)
@@ -67,8 +70,7 @@ func (e *Engine) Call(ctx context.Context, r Request, tool string, arguments jso
 	return newOutcome(e.engine.Call(ctx, r.internal(), tool, arguments))
 }
 
-// Resume waits for the Outcome of an execution that returned as pending. If a person does not answer within patience,
-// the returned Outcome is pending again.
+// Resume waits for the Outcome of a pending execution. If no person answers within patience, it is pending again.
 func (e *Engine) Resume(ctx context.Context, execution string, patience time.Duration) Outcome {
 	return newOutcome(e.engine.Resume(ctx, execution, patience))
 }
@@ -87,8 +89,7 @@ func (e *Engine) Decide(id, digest string, a Answer) error {
 	return convertError(e.engine.Decide(id, digest, a.internal()))
 }
 
-// Submit puts a program into the job queue. The job is on disk when Submit returns. It runs when its turn comes, in
-// this engine or in another one with the same data directory.
+// Submit puts a program into the job queue, on disk. It runs in this engine or in another one with this data directory.
 func (e *Engine) Submit(ctx context.Context, r Request) (Job, error) {
 	job, err := engine.ProgramJob(r.internal())
 	if err != nil {
@@ -104,8 +105,7 @@ func (e *Engine) Job(id string) (Job, error) {
 	return newJob(state), convertError(err)
 }
 
-// CancelJob cancels a job that has not ended and waits briefly for its end. It returns an error if no such job exists
-// or it has already ended.
+// CancelJob cancels a job and waits briefly for its end. It returns an error if no job with this id can be cancelled.
 func (e *Engine) CancelJob(ctx context.Context, id string) (Job, error) {
 	state, err := e.engine.CancelTask(ctx, id)
 	return newJob(state), convertError(err)
@@ -119,7 +119,9 @@ func (e *Engine) ListFiles(session, below, glob string) (files []File, total int
 }
 
 // Stats counts servers, tools, and the executions of one session or, if session is empty, of all sessions.
-func (e *Engine) Stats(ctx context.Context, session string) Stats { return newStats(e.engine.Stats(ctx, session)) }
+func (e *Engine) Stats(ctx context.Context, session string) Stats {
+	return newStats(e.engine.Stats(ctx, session))
+}
 
 // Serve answers one MCP client over a stream of newline-delimited JSON, until the stream ends or ctx is done. If lean
 // is true, it offers the client only the few tools through which all others can be used.
@@ -160,8 +162,7 @@ type Listener interface {
 	ServeHTTP(w http.ResponseWriter, r *http.Request) // answers one request
 }
 
-// Listen opens the address for clients over HTTP. The engine must not be closed before the Listener's Serve has
-// returned.
+// Listen opens the address for clients over HTTP. Close the engine only after the Listener's Serve has returned.
 func (e *Engine) Listen(l Listening) (Listener, error) {
 	o := engine.ListenOptions{Addr: l.Addr, Lean: l.Lean}
 	if l.Authenticator != nil {

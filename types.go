@@ -21,26 +21,23 @@ const (
 
 // Request asks for one execution.
 type Request struct {
-	ID              string // unique; made if empty
-	Session         string // "default" if empty
-	Client          string // name and version of the client, if any
-	Model           string // that wrote the code; may be empty
-	ModelVersion    string
-	Language        Language // recognized by the syntax of Code if empty
-	Code            string   // may be inside a Markdown fence
-	Name            string   // shown in error locations: "program.ts" if empty
-	Sandbox         string   // backend; as configured if empty
-	Runtime         string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; as configured if empty
-	DryRun          bool     // records calls that may have effects and does not make them
-	NoCache         bool     // makes every call, also those whose results are cached
-	Limits          Limits   // zero fields mean the configured limits
-	ForceApproval   bool     // requires approval even if the settings would approve the program automatically
-	AllowNetwork    *bool    // nil leaves it to the settings; true is refused if the settings give programs no network
-	FilesystemScope string   // "workspace-only", "read-only", "none" or a folder such as ./workspace/reports; as configured if empty
-	Only            []string // limits the tools that the program may reach, in any spelling; nil means no limit
-	// Progress is called with the number of tool calls made so far. It may be nil, must not block and may be called
-	// from several goroutines.
-	Progress func(calls int)
+	ID                  string          // unique; made if empty
+	Session             string          // "default" if empty
+	Client              string          // name and version of the client, if any
+	Model, ModelVersion string          // that wrote the code; may be empty
+	Language            Language        // recognized by the syntax of Code if empty
+	Code                string          // may be inside a Markdown fence
+	Name                string          // shown in error locations: "program.ts" if empty
+	Sandbox             string          // backend; as configured if empty
+	Runtime             string          // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; as configured if empty
+	DryRun              bool            // records calls that may have effects and does not make them
+	NoCache             bool            // makes every call, also those whose results are cached
+	Limits              Limits          // zero fields mean the configured limits
+	ForceApproval       bool            // requires approval even if the settings would approve the program automatically
+	AllowNetwork        *bool           // nil leaves it to the settings; true is refused if the settings give programs no network
+	FilesystemScope     string          // "workspace-only", "read-only", "none" or a folder such as ./workspace/reports; as configured if empty
+	Only                []string        // limits the tools that the program may reach, in any spelling; nil means no limit
+	Progress            func(calls int) // gets the number of calls so far; may be nil; must not block; called from several goroutines
 }
 
 func (r Request) internal() core.ExecutionRequest {
@@ -195,9 +192,13 @@ func newOutcome(o core.Outcome) Outcome {
 	return out
 }
 
-func newSentCall(c core.SentCall) ToolCall { return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, "", c.Count, c.IDs} }
+func newSentCall(c core.SentCall) ToolCall {
+	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, "", c.Count, c.IDs}
+}
 
-func newIntendedCall(c core.IntendedCall) ToolCall { return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason, 0, nil} }
+func newIntendedCall(c core.IntendedCall) ToolCall {
+	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason, 0, nil}
+}
 
 // Error is the type of all errors that this package returns. Message names the cause; Hint names the next step. Line
 // and Column are 1-based positions in the program as it was written, 0 if unknown. Kind is one of syntax, type,
@@ -257,15 +258,14 @@ type Found struct {
 
 // FoundTool describes one tool that a search found. Name is the name that programs use.
 type FoundTool struct {
-	Name        string `json:"name"`
-	Server      string `json:"server"`
-	Tool        string `json:"tool"`
-	Category    string `json:"category"`
-	Description string `json:"description,omitempty"`
-	Definition  string `json:"definition,omitempty"`
-	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
-	// RegistryOnly means that only the tool's definition is known, and there is no server to call.
-	RegistryOnly bool `json:"registry_only,omitempty"`
+	Name         string `json:"name"`
+	Server       string `json:"server"`
+	Tool         string `json:"tool"`
+	Category     string `json:"category"`
+	Description  string `json:"description,omitempty"`
+	Definition   string `json:"definition,omitempty"`
+	Cached       bool   `json:"cached,omitempty"`        // known from an earlier run; the server has not answered yet
+	RegistryOnly bool   `json:"registry_only,omitempty"` // only the tool's definition is known, and there is no server to call
 }
 
 // Definition holds the typed definition of one tool.
@@ -313,8 +313,8 @@ type Approval struct {
 func newApproval(a core.Approval) Approval {
 	return Approval{
 		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Count: a.Count, By: a.By, Scope: Scope(a.Scope),
-		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session,
-		Principal: a.Principal, Client: a.Client, Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
+		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session, Principal: a.Principal, Client: a.Client,
+		Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
 		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule, Risk: a.Risk,
 		Level: a.Level, Reasons: a.Reasons, Login: a.Login, Text: a.RenderText(),
 	}
@@ -359,15 +359,13 @@ func WithChannel(ctx context.Context, c Channel) context.Context {
 
 // Job represents a program in the job queue, with its progress and result.
 type Job struct {
-	ID        string // also of its execution
-	Status    string // "queued", "running", "pending_approval", or the Status of its Outcome
-	Principal string // that submitted it
-	Session   string
-	Position  int // among the waiting jobs of its principal; 1 is next
-	Submitted time.Time
-	Begun     time.Time // zero before it begins
-	Ended     time.Time // zero before it has ended
-	Outcome   *Outcome  // nil before it has ended
+	ID                      string // also of its execution
+	Status                  string // "queued", "running", "pending_approval", or the Status of its Outcome
+	Principal               string // that submitted it
+	Session                 string
+	Position                int       // among the waiting jobs of its principal; 1 is next
+	Submitted, Begun, Ended time.Time // zero before that
+	Outcome                 *Outcome  // nil before it has ended
 }
 
 func newJob(s core.JobState) Job {
