@@ -235,7 +235,7 @@ func TestStops(t *testing.T) {
 // TestManyMembers checks that items with very many members do not hide what an answer says about further pages.
 func TestManyMembers(t *testing.T) {
 	var members []string
-	for i := range 2 * maxOuter {
+	for i := range 3 * maxMembers {
 		members = append(members, fmt.Sprintf(`"k%d":{"a":1}`, i))
 	}
 	many := "{" + strings.Join(members, ",") + "}"
