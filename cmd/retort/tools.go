@@ -23,7 +23,8 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	var export string
 	c := &cobra.Command{
 		Use: "tools [SERVER]", Short: "Show servers, their tools, token costs and health", Args: cobra.MaximumNArgs(1),
-		Example: "  retort tools --changed\n  retort tools --trust github.create_issue\n  retort tools --export ./tools_registry",
+		Example: "  retort tools --changed\n  retort tools --trust github.create_issue\n" +
+			"  retort tools --export ./tools_registry",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				switch {
@@ -54,7 +55,7 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	offerJSON(c)
 	c.Flags().BoolVar(&changed, "changed", false, "show how tools differ from their trusted definitions")
 	c.Flags().StringArrayVar(&trust, "trust", nil, "show the changes of SERVER or SERVER.TOOL and trust its current definition (repeatable)")
-	c.Flags().StringVar(&export, "export", "", "write the definitions and learned answer types of all tools to a folder for the setting toolDefinitions")
+	c.Flags().StringVar(&export, "export", "", "write the definitions of all tools, with learned types, to a folder for toolDefinitions")
 	c.Flags().BoolVar(&yes, "yes", false, "with --trust: do not ask for confirmation")
 	return c
 }
@@ -75,7 +76,7 @@ func (a toolCommands) exportTools(out string, e *engine.Engine) error {
 	for _, s := range e.ListServers() {
 		learned += s.Learned
 	}
-	fmt.Fprintf(a.stdout, "%d definitions in %s, %d of them with answer types that were learned\n", len(files), out, learned)
+	fmt.Fprintf(a.stdout, "%d definitions in %s, %d of them with learned answer types\n", len(files), out, learned)
 	return nil
 }
 

@@ -221,7 +221,9 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 // what was learned here. The schema is nil if nothing is known.
 func (k *learnedTool) visible() *core.LearnedSchema {
 	if s := k.shared; s != nil {
-		return &core.LearnedSchema{Schema: s.schema, Observations: s.answers + k.count, Steady: s.steady + k.count, Shared: true}
+		return &core.LearnedSchema{
+			Schema: s.schema, Observations: s.answers + k.count, Steady: s.steady + k.count, Shared: true,
+		}
 	}
 	return &core.LearnedSchema{Schema: k.schema, Observations: k.count, Steady: k.steady}
 }
@@ -232,7 +234,8 @@ func (k *learnedTool) visible() *core.LearnedSchema {
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	now := k.visible()
-	if k.told != nil && string(k.told.Schema) == string(now.Schema) && now.Observations > few && 4*now.Observations < 5*k.told.Observations {
+	isSame := k.told != nil && string(k.told.Schema) == string(now.Schema) && k.told.Shared == now.Shared
+	if isSame && now.Observations > few && 4*now.Observations < 5*k.told.Observations {
 		return
 	}
 	l.news.Store(true)

@@ -460,6 +460,7 @@ func (l *LiveCatalog) WaitForPending(ctx context.Context, patience time.Duration
 }
 
 // unknownServers returns the servers that have not been listed yet and whose tools are not known from an earlier run.
+// Static definitions of a server do not count, because the server may list others.
 func (l *LiveCatalog) unknownServers() map[string]*watchedServer {
 	tools := l.catalog.Toolset()
 	unknown := map[string]*watchedServer{}
@@ -469,7 +470,7 @@ func (l *LiveCatalog) unknownServers() map[string]*watchedServer {
 			continue
 		default:
 		}
-		if s, ok := tools.FindServer(name); !ok || s.Name != name {
+		if s, ok := tools.FindServer(name); !ok || s.Name != name || s.Static {
 			unknown[name] = w
 		}
 	}

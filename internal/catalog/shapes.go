@@ -152,9 +152,7 @@ func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error
 	body := shapesBody{}
 	for name, k := range l.servers[server] {
 		k.fresh = 0
-		if k.count > 0 { // else only a shared type is known
-			body[name] = shapeEntry{k.pin, k.count, k.steady, k.shape}
-		}
+		body[name] = shapeEntry{k.pin, k.count, k.steady, k.shape} // without a shared type
 	}
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -37,7 +37,8 @@ func readShared(t *core.Tool, definition []byte) (shared sharedTool, note string
 	}
 	var l learnedOutput
 	const most = 1 << 30
-	if json.Unmarshal(value.raw, &l) != nil || l.Shape == nil || l.Answers < 1 || l.Answers > most || l.Steady < 0 || l.Steady > l.Answers {
+	isValid := json.Unmarshal(value.raw, &l) == nil && l.Shape != nil
+	if !isValid || l.Answers < 1 || l.Answers > most || l.Steady < 0 || l.Steady > l.Answers {
 		return shared, "its " + learnedMember + " is unusable and is left out"
 	}
 	return sharedTool{t.Server, t.Name, l.Pin, sharedShape{l.Shape, l.Shape.JSONSchema(), l.Answers, l.Steady}}, ""

@@ -36,7 +36,7 @@ type LearnedSchema struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
 	Steady       int             // of them, the last ones that brought nothing new
-	Shared       bool            // the schema comes from a file of toolDefinitions, and no answer here has contradicted it
+	Shared       bool            // it was learned elsewhere, and comes from a file of toolDefinitions
 }
 
 // AnswerSchema returns the schema of the values that programs get from the tool, or nil if it is unknown.

@@ -269,17 +269,21 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	return x.closeWith(x.describeResult(ctx, o))
 }
 
-// checkProgram checks the program. If the program names something unknown, it waits for servers that have not listed
-// their tools yet and checks again.
+// checkProgram checks the program. If the program names something unknown, or a tool of which only the definition is
+// known, it waits for servers that have not listed their tools yet and checks again.
 func (x *programExecution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
 	p := x.pipeline
 	inside, judged := x.beginStep(ctx, core.StepGate, x.newEvent(core.EventVerdict))
-	verdict, refusal := p.Gate.Check(inside, req, x.tools, skillLibrary{x})
-	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.IsDenial() && x.seesMore(inside) {
-		verdict, refusal = p.Gate.Check(inside, req, x.tools, skillLibrary{x})
+	check := func() (check.Verdict, *core.Error) {
+		verdict, refusal := p.Gate.Check(inside, req, x.tools, skillLibrary{x})
+		if refusal == nil {
+			refusal = refuseUncallable(x.tools, verdict)
+		}
+		return verdict, refusal
 	}
-	if refusal == nil {
-		refusal = refuseUncallable(x.tools, verdict)
+	verdict, refusal := check()
+	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.IsDenial() && x.seesMore(inside) {
+		verdict, refusal = check()
 	}
 	if refusal != nil && req.Guessed {
 		refusal = source.RecognizeLanguage(req.Code).MarkGuessed(refusal)

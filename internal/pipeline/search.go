@@ -166,7 +166,10 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 		).WithHint("pass name or names, as returned by search_tools")
 	}
 	tools := p.Toolset()
-	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.FindInCategory(name, category); return unknown != nil }) {
+	if slices.ContainsFunc(names, func(name string) bool {
+		t, unknown := tools.FindInCategory(name, category)
+		return unknown != nil || tools.RegistryOnly(t)
+	}) {
 		p.Tools.WaitForPending(ctx, startTimeout)
 		tools = p.Toolset()
 	}

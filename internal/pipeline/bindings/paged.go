@@ -5,8 +5,8 @@ import (
 	"retort/internal/pipeline/paging"
 )
 
-// pagedComment returns a few words about how a tool returns a long list in pages, such as "paged: cursor → next_cursor",
-// or "" if it does not seem to do so. They are for a comment on one line.
+// pagedComment returns a few words about how a tool returns a long list in pages, such as
+// "paged: cursor → next_cursor", or "" if it does not seem to do so. They are for a comment on one line.
 func pagedComment(t *core.Tool, types *toolTypes) string {
 	var answer *paging.Shape
 	if types.output != nil {
@@ -38,7 +38,8 @@ func (n *typeNode) outline(depth int) *paging.Shape {
 	case shapeString:
 		return &paging.Shape{Kind: paging.String}
 	case shapeLiteral:
-		return &paging.Shape{Kind: map[jsonKind]paging.Kind{jsonBool: paging.Bool, jsonNumber: paging.Number, jsonString: paging.String}[n.literal.kind]}
+		kinds := map[jsonKind]paging.Kind{jsonBool: paging.Bool, jsonNumber: paging.Number, jsonString: paging.String}
+		return &paging.Shape{Kind: kinds[n.literal.kind]}
 	case shapeArray:
 		return &paging.Shape{Kind: paging.List, Item: n.items[0].outline(max(depth+1, maxOutline-1))}
 	case shapeTuple:

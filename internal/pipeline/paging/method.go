@@ -166,7 +166,9 @@ func chooseMember(found []Member) (name string, ok bool) {
 			}
 		}
 	}
-	objects := slices.DeleteFunc(slices.Clone(found), func(m Member) bool { return m.Shape.Item == nil || m.Shape.Item.Kind&Object == 0 })
+	objects := slices.DeleteFunc(slices.Clone(found), func(m Member) bool {
+		return m.Shape.Item == nil || m.Shape.Item.Kind&Object == 0
+	})
 	if len(objects) == 1 {
 		return objects[0].Name, true
 	}

@@ -20,7 +20,7 @@ var (
 	idParams     = namesOf(`startingafter startafter startingafterid afterid lastid sinceid after`)
 	pageParams   = namesOf(`page pagenumber pagenum pageno pageindex currentpage`)
 	offsetParams = namesOf(`offset skip startat startindex startposition firstresult start from`)
-	otherParams  = namesOf(`token batch chunk link url pageurl pagelink`) // only for the value of a field such as next_chunk
+	otherParams  = namesOf(`token batch chunk link url pageurl pagelink`) // for a field such as next_chunk
 	sizeParams   = namesOf(`limit perpage pagesize maxresults maxitems first top size count take`)
 )
 
@@ -62,5 +62,10 @@ func selectsNext(folded string) bool {
 
 // selectsPage reports whether a parameter with this folded name may select a page.
 func selectsPage(folded string) bool {
-	return cursorParams.has(folded) || idParams.has(folded) || pageParams.has(folded) || offsetParams.has(folded) || otherParams.has(folded)
+	for _, names := range []nameRank{cursorParams, idParams, pageParams, offsetParams, otherParams} {
+		if names.has(folded) {
+			return true
+		}
+	}
+	return false
 }

@@ -138,6 +138,9 @@ func TestReadPages(t *testing.T) {
 		"pages from 0 by what is shown": {
 			`"page":{"type":"integer"}`, `{}`, `[1][2]`, `{}{"page":1}`, []string{`{"content":[1],"totalPages":2,"number":0}`, `{"content":[2],"totalPages":2,"number":1}`},
 		},
+		"a number that is no page": {
+			`"page":{"type":"integer"}`, `{}`, `[1][2]`, `{}{"page":2}`, []string{`{"rows":[1],"pages":2,"number":20}`, `{"rows":[2],"pages":2,"number":20}`},
+		},
 		"pages from 0 by the schema": {
 			`"page":{"type":"integer","minimum":0}`, `{}`, `[1][2]`, `{}{"page":1}`, []string{`{"rows":[1],"pages":2}`, `{"rows":[2],"pages":2}`},
 		},
@@ -235,7 +238,7 @@ func TestStops(t *testing.T) {
 // TestManyMembers checks that items with very many members do not hide what an answer says about further pages.
 func TestManyMembers(t *testing.T) {
 	var members []string
-	for i := range 2 * maxOuter {
+	for i := range 3 * maxMembers {
 		members = append(members, fmt.Sprintf(`"k%d":{"a":1}`, i))
 	}
 	many := "{" + strings.Join(members, ",") + "}"

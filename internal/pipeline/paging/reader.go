@@ -88,7 +88,9 @@ func (r *Reader) ReadPage(given, answer json.RawMessage) (items json.RawMessage,
 		items = json.RawMessage("[]")
 	}
 	if len(items) == 0 || items[0] != '[' {
-		return nil, false, r.failure("page %d of %s has another shape than page 1: it has no list %s", r.pages, r.tool, pathName(r.method.Items))
+		return nil, false, r.failure(
+			"page %d of %s has another shape than page 1: it has no list %s", r.pages, r.tool, pathName(r.method.Items),
+		)
 	}
 	n, last := int64(0), []byte(nil)
 	for item := range jsonscan.Items(items) {
@@ -116,8 +118,8 @@ func (r *Reader) beginAt(given, answer []byte) {
 	}
 	value := lookup(given, []string{m.param.Name})
 	start, isGiven := parseNumber(value)
-	if shown, ok := parseNumber(lookupField(answer, m.shown)); ok && !isGiven {
-		r.first = shown
+	if shown, ok := parseNumber(lookupField(answer, m.shown)); ok && !isGiven && shown <= 1 {
+		r.first = shown // a larger number means something else
 	}
 	r.at = r.first
 	if isGiven {
@@ -132,11 +134,17 @@ func (r *Reader) beginAt(given, answer []byte) {
 func (r *Reader) turnTo(next []setting) *core.Error {
 	for _, s := range next {
 		if len(s.value) > maxCursor {
-			return r.failure("%s returned a value of %d bytes for %s on page %d; at most %d are allowed", r.tool, len(s.value), showName(s.name), r.pages, maxCursor)
+			return r.failure(
+				"%s returned a value of %d bytes for %s on page %d; at most %d are allowed",
+				r.tool, len(s.value), showName(s.name), r.pages, maxCursor,
+			)
 		}
 	}
 	if r.isRepeated('r', requestKey(next)) {
-		return r.failure("%s does not advance: after page %d it gives the value of an earlier page for %s", r.tool, r.pages, showName(next[0].name))
+		return r.failure(
+			"%s does not advance: after page %d it gives the value of an earlier page for %s",
+			r.tool, r.pages, showName(next[0].name),
+		)
 	}
 	r.next = next
 	return nil
@@ -225,15 +233,17 @@ func (r *Reader) checkWhole(answer []byte, more bool) *core.Error {
 	if more || m.next != nil { // a field such as next_cursor says itself that this is the last page
 		return r.unlessMore(answer, more)
 	}
+	const others = "and no known parameter selects the others"
 	if total, ok := parseNumber(lookupField(answer, m.total)); ok && total > r.count {
-		return r.unreadable(answer, fmt.Sprintf("its answer has %d of %d items, and no known parameter selects the others", r.count, total))
+		return r.unreadable(answer, fmt.Sprintf("its answer has %d of %d items, %s", r.count, total, others))
 	}
 	if pages, ok := parseNumber(lookupField(answer, m.pages)); ok && pages > 1 {
-		return r.unreadable(answer, fmt.Sprintf("its answer is one of %d pages, and no known parameter selects the others", pages))
+		return r.unreadable(answer, fmt.Sprintf("its answer is one of %d pages, %s", pages, others))
 	}
 	for _, p := range placesOf(ShapeOf(answer), m.Items) {
 		for i, f := range p.object.Members {
-			if folded := p.folded[i]; strings.HasPrefix(folded, "next") && selectsNext(folded) && f.Shape.Kind&(String|Number) != 0 {
+			isNext := strings.HasPrefix(p.folded[i], "next") && selectsNext(p.folded[i])
+			if isNext && f.Shape.Kind&(String|Number) != 0 {
 				return r.unreadable(answer, "no known parameter takes the value of "+showName(f.Name))
 			}
 		}
@@ -249,7 +259,9 @@ func (r *Reader) nextByValue(answer []byte, more bool) ([]setting, *core.Error) 
 	case len(value) == 0, string(value) == "null", string(value) == `""`, string(value) == "false":
 		return nil, r.unlessMore(answer, more)
 	case value[0] == '{', value[0] == '[', value[0] == 't':
-		return nil, r.failure("page %d of %s has another shape than expected: %s is no text or number", r.pages, r.tool, pathName(m.next))
+		return nil, r.failure(
+			"page %d of %s has another shape than expected: %s is no text or number", r.pages, r.tool, pathName(m.next),
+		)
 	case len(value) > maxCursor:
 		return []setting{{m.param.Name, value}}, nil // turnTo refuses it
 	}
@@ -307,7 +319,9 @@ func (r *Reader) nextByID(last []byte) ([]setting, *core.Error) {
 	id := bytes.TrimSpace(lookup(last, []string{m.id}))
 	text, isText := jsonscan.Unquote(string(id))
 	if !isText && !jsonscan.IsNumber(string(id)) {
-		return nil, r.failure("page %d of %s has another shape than page 1: its last item has no %s", r.pages, r.tool, showName(m.id))
+		return nil, r.failure(
+			"page %d of %s has another shape than page 1: its last item has no %s", r.pages, r.tool, showName(m.id),
+		)
 	}
 	return []setting{{m.param.Name, m.param.encode(id, text, isText)}}, nil
 }
@@ -364,8 +378,9 @@ func (r *Reader) unreadable(answer []byte, problem string) *core.Error {
 	if names := shape.names(); len(names) > 0 {
 		seen = "fields of the answer: " + listNames(names)
 	}
-	return core.Errorf(core.KindToolError, "paging", "pages cannot read %s: %s", r.tool, problem).
-		WithHint("read it by hand: call it in a loop and choose the next page yourself; arguments: %s; %s", listNames(arguments), seen)
+	return core.Errorf(core.KindToolError, "paging", "pages cannot read %s: %s", r.tool, problem).WithHint(
+		"read it by hand: call it in a loop and choose the next page yourself; arguments: %s; %s", listNames(arguments), seen,
+	)
 }
 
 // Bounds on names in messages.

@@ -195,7 +195,9 @@ func inputOf(name string, property []byte) Input {
 
 // zeroBased reports whether the description of a parameter says that pages are counted from 0.
 func zeroBased(description string) bool {
-	for _, said := range []string{"0-based", "zero-based", "0-indexed", "zero-indexed", "starts at 0", "starting at 0", "starting from 0", "starts from 0"} {
+	for _, said := range []string{
+		"0-based", "zero-based", "0-indexed", "zero-indexed", "starts at 0", "starting at 0", "starting from 0", "starts from 0",
+	} {
 		if strings.Contains(description, said) {
 			return true
 		}

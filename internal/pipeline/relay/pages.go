@@ -81,18 +81,24 @@ func pageGuard(x ExecutionContext) CallGuard {
 			}
 			q.Arguments = orEmptyObject(q.Arguments)
 			if q.Server == "" || bytes.TrimSpace(q.Arguments)[0] != '{' {
-				return core.CallResult{}, core.Errorf(core.KindInvalidArguments, "relay.pages", "pages takes a tool of a server and an object with its arguments")
+				return core.CallResult{}, core.Errorf(
+					core.KindInvalidArguments, "relay.pages", "pages takes a tool of a server and an object with its arguments",
+				)
 			}
 			return readPage(ctx, x, lists, next, q)
 		})
 	}
 }
 
-func readPage(ctx context.Context, x ExecutionContext, lists *openLists, next sandbox.ToolHost, q pageRequest) (core.CallResult, error) {
+// readPage makes the call for one page. It returns the items, and the number of the list if there is another page.
+func readPage(
+	ctx context.Context, x ExecutionContext, lists *openLists, next sandbox.ToolHost, q pageRequest,
+) (core.CallResult, error) {
 	id, reader := lists.take(q.List, func() *paging.Reader { return newReader(x.Tools, q) })
 	if reader == nil {
-		return core.CallResult{}, core.Errorf(core.KindLimit, "relay.pages", "the list of %s.%s can no longer be continued", q.Server, q.Tool).
-			WithHint("a program can read %d lists at the same time, and each page once", maxOpenLists).AtTool(q.Server, q.Tool)
+		gone := core.Errorf(core.KindLimit, "relay.pages", "the list of %s.%s can no longer be continued", q.Server, q.Tool)
+		gone = gone.WithHint("a program can read %d lists at the same time, and each page once", maxOpenLists)
+		return core.CallResult{}, gone.AtTool(q.Server, q.Tool)
 	}
 	result, err := next.Call(ctx, core.ToolCall{Server: q.Server, Tool: q.Tool, Arguments: reader.Arguments(q.Arguments)})
 	if err != nil {
@@ -121,10 +127,12 @@ func newReader(tools *core.Toolset, q pageRequest) *paging.Reader {
 	return paging.NewReader(q.Server+"."+q.Tool, nil) // the call fails
 }
 
+// pageOf returns the items in the answer to a request for a page, and whether there is another one.
 func pageOf(reader *paging.Reader, q pageRequest, result core.CallResult) (json.RawMessage, bool, *core.Error) {
 	if result.SavedFiles {
-		return nil, false, core.Errorf(core.KindToolError, "relay.pages", "a page of %s.%s was saved as a file, because it is large or binary", q.Server, q.Tool).
-			WithHint("ask for smaller pages, or call the tool and read the file")
+		return nil, false, core.Errorf(
+			core.KindToolError, "relay.pages", "a page of %s.%s was saved as a file, because it is large or binary", q.Server, q.Tool,
+		).WithHint("ask for smaller pages, or call the tool and read the file")
 	}
 	return reader.ReadPage(q.Arguments, result.Value)
 }

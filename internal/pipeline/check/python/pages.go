@@ -38,7 +38,7 @@ func (p *pythonProgram) pagedCalls() []pagedCall {
 // isPages reports whether a chain of names refers to Retort's own function pages.
 func (p *pythonProgram) isPages(u nameChain) bool {
 	if u.Free && len(u.Path) == 1 {
-		return u.Path[0] == "pages" && p.globalServer("pages") == nil && p.starTool("pages") == nil
+		return u.Path[0] == "pages" && p.starTool("pages") == nil
 	}
 	path := p.simplifyPath(u.Path)
 	return slices.Equal(path, []string{"client", "pages"}) || slices.Equal(path, []string{"servers", "client", "pages"})

@@ -24,6 +24,7 @@ list(pages(github.list_issues, owner="o"))`: "github.list_issues is called witho
 		`list(pages(github.list_issues, owner=1, repo="r"))`:          "owner: expected str, got 1",
 		`list(pages(github.list_issues, {"owner": "o", "rep": "r"}))`: `github.list_issues has no argument "rep". Did you mean repo?`,
 		`list(pages(github.list_isues))`:                              `github has no tool "list_isues". Did you mean list_issues?`,
+		`pages.create(title="x")`:                                     "there is no server \"pages\"",
 		`def pages(f, n):
     return f
 pages(github.list_issues, 1)`: "",

@@ -135,6 +135,9 @@ func (p *pythonProgram) addUse(r *programReach, u nameChain) {
 	if u.Free {
 		if s := p.globalServer(path[0]); s != nil {
 			path = append([]string{"servers"}, path...)
+		} else if path[0] == "pages" && len(path) > 1 { // a server of this name may not have listed its tools yet
+			r.missing = append(r.missing, absentName{nil, path[0], u.sourcePlace})
+			return
 		} else if path[0] != "servers" {
 			p.addOwn(r, u, path[0])
 			return

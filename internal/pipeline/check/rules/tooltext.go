@@ -55,7 +55,8 @@ var rawCallers = []string{
 
 // pageReaders lists functions that call the tool that is their first argument, once for each page of a list.
 var pageReaders = []string{
-	"pages", "@./client.pages", "@./servers/client.pages", "@./servers.pages", "@client.pages", "@servers.client.pages", "@servers.pages",
+	"pages", "@./client.pages", "@./servers/client.pages", "@./servers.pages", "@client.pages", "@servers.client.pages",
+	"@servers.pages",
 }
 
 // pagedTools returns the tools that a call of pages reads.

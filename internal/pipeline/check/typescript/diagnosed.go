@@ -44,6 +44,9 @@ func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 	case d.Code == noMember && !d.Erased && strings.Contains(message, "on type 'Promise<"):
 		f.kind = core.KindType
 		f.hint = "the call returns a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
+	case d.Code == noMember && !d.Erased && strings.HasSuffix(message, "on type '"+pageReader+"'."):
+		f.kind = core.KindType // a server of this name may not have listed its tools yet
+		f.hint = "pages is a function of Retort, and there is no server of this name"
 	case d.Argument != nil && !d.Open:
 		p.explainArgument(&f, d)
 	case d.Member != nil && !d.Erased:

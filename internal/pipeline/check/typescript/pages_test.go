@@ -91,7 +91,11 @@ func TestPagesYields(t *testing.T) {
 	}}))
 	code := `import { pages as read } from './client'; await pages.create({}); for await (const x of read(billing.listInvoices)) console.log(x.id)`
 	checked, refusal := newChecker(t).CheckProgram(t.Context(), ProgramSource{Code: code, Level: rules.Standard}, tools)
-	if refusal != nil || len(checked.Namespaces) != 2 || checked.Namespaces[1].Global != "pages" {
-		t.Errorf("%v %+v", refusal, checked.Namespaces)
+	if refusal != nil || len(checked.Namespaces) != 2 || checked.Namespaces[1].Global != "pages" || len(checked.Warnings) > 0 {
+		t.Errorf("%v %+v %q", refusal, checked.Namespaces, checked.Warnings)
+	}
+	_, refusal = newChecker(t).CheckProgram(t.Context(), ProgramSource{Code: `await pages.create({})`, Level: rules.Standard}, billing())
+	if refusal == nil || refusal.Kind != core.KindType {
+		t.Errorf("without the server: %v", refusal)
 	}
 }
