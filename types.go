@@ -192,7 +192,7 @@ func newOutcome(o core.Outcome) Outcome {
 	return out
 }
 
-func newSentCall(c core.SentCall) ToolCall { return ToolCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments} }
+func newSentCall(c core.SentCall) ToolCall { return ToolCall{c.Server, c.Tool, c.Arguments, "", ""} }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
 	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason}
