@@ -58,7 +58,7 @@ type Outcome struct {
 	Risk string `json:"risk,omitempty"`
 	// Personal data was replaced by tokens: in answers of servers, in the program or in this Outcome.
 	PIITokenized bool           `json:"pii_tokenized,omitempty"`
-	Stats        ExecutionStats `json:"stats"` // What the execution used. MCP answers have only `duration_ms` and `tool_calls`.
+	Stats        ExecutionStats `json:"stats"` // What the execution used. MCP answers have only `duration_ms` and `tool_calls`, unless the `_meta` of the call has `"retort/stats": true`.
 	Trace        string         `json:"-"`     // id of its trace, for the log
 }
 

@@ -10,7 +10,7 @@ const (
 	DetailName        SearchDetail = "name"
 	DetailDescription SearchDetail = "description" // and the first sentence
 	DetailSummary     SearchDetail = "summary"     // the same as DetailDescription
-	DetailFull        SearchDetail = "full"        // the complete definition, as Describe returns it
+	DetailFull        SearchDetail = "full"        // everything that Describe returns, shorter
 )
 
 // ToolQuery describes a search for tools.

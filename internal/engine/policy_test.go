@@ -39,7 +39,7 @@ principals:
 		if err != nil || all.Total != c.tools || len(all.Tools) != c.tools || as.Toolset().CountTools() != c.tools {
 			t.Errorf("%q finds %d of %d tools and has %d, want %d, %v", c.principal, len(all.Tools), all.Total, as.Toolset().CountTools(), c.tools, err)
 		}
-		found, err := as.Search(t.Context(), engine.Query{Text: "record message history list send delete update", Limit: 100})
+		found, err := as.Search(t.Context(), engine.Query{Text: "record message history list send delete update", Limit: 100, Weak: true})
 		if err != nil || found.Total != len(found.Tools) {
 			t.Errorf("%q: %d of %d, %v", c.principal, len(found.Tools), found.Total, err)
 		}

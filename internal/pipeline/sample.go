@@ -47,7 +47,7 @@ func (x *execution) executeSample(ctx context.Context, s core.SampleRequest) cor
 	plain.SetEscapeHTML(false) // escapes would cost tokens
 	if err := plain.Encode(core.ToolDefinition{
 		Name:       bindings.RenderStub(run.tools, t, s.Language, bindings.Name),
-		Definition: run.pipeline.completeDefinition(run.tools, t, s.Language),
+		Definition: run.pipeline.completeDefinition(run.tools, t, s.Language, bindings.Full),
 	}); err != nil {
 		return run.failWith(err)
 	}

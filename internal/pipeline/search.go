@@ -31,7 +31,7 @@ const (
 
 	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
 	// these are described by one line each.
-	searchTokens = 2500
+	searchTokens = 1500
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
@@ -102,7 +102,7 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, room int) {
 	short := 0
 	for i, hit := range hits {
-		definition := p.completeDefinition(tools, hit.Tool, lang)
+		definition := p.completeDefinition(tools, hit.Tool, lang, bindings.Compact)
 		n, fits := ledger.FitsLimit(definition, room)
 		if short > 0 || i > 0 && !fits { // the best one is always complete
 			definition = p.renderStub(tools, hit.Tool, lang, bindings.Signature)
@@ -117,8 +117,8 @@ func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, la
 }
 
 // completeDefinition returns the definition of a tool with everything that is known of it.
-func (p *Pipeline) completeDefinition(tools *core.Toolset, t *core.Tool, lang core.Language) string {
-	definition := p.renderStub(tools, t, lang, bindings.Full)
+func (p *Pipeline) completeDefinition(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
+	definition := p.renderStub(tools, t, lang, detail)
 	if tools.RegistryOnly(t) {
 		definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
 	}
@@ -137,7 +137,7 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	if p.Stub == nil {
 		return definition
 	}
-	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
+	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail >= bindings.Full)
 }
 
 // abridgeSignature shortens a signature to a number of tokens and adds a remark on where to find the whole
@@ -185,7 +185,7 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 			continue
 		}
 		definitions = append(definitions, core.ToolDefinition{
-			Name: bindings.RenderStub(tools, t, lang, bindings.Name), Definition: p.completeDefinition(tools, t, lang),
+			Name: bindings.RenderStub(tools, t, lang, bindings.Name), Definition: p.completeDefinition(tools, t, lang, bindings.Full),
 		})
 	}
 	if missing != nil && len(definitions) == 1 {

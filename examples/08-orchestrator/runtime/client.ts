@@ -33,7 +33,7 @@ export class Client {
 
   /** Calls a tool of Retort. Throws what the tool refuses; an Outcome that did not end well is returned. */
   async call(name: string, args: Record<string, unknown> = {}): Promise<Answer> {
-    const { structuredContent, content } = await this.#ask('tools/call', { name, arguments: args });
+    const { structuredContent, content } = await this.#ask('tools/call', { name, arguments: args, _meta: { 'retort/stats': true } });
     if (structuredContent?.error && !structuredContent.execution_id) {
       const { message, hint } = structuredContent.error;
       throw new Error([message, hint].filter(Boolean).join('; '));

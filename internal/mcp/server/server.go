@@ -151,10 +151,16 @@ func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
 		}
 		if o, ok := answer.(core.Outcome); ok {
 			failed = o.Status != core.StatusOK && o.Status != core.StatusPendingApproval && o.TaskContext == nil
+			if all, _ := req.Params.Meta[allStats].(bool); all {
+				return encodeResult(o, failed)
+			}
 		}
 		return resultOf(answer, failed)
 	}
 }
+
+// allStats is the key in the _meta of a call with which a client that is a program asks for all statistics.
+const allStats = "retort/stats"
 
 // resultOf returns a tool result with the answer as structured content, and the same JSON as text. An Outcome is
 // shortened to what a model can use.
@@ -162,6 +168,11 @@ func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
 	if o, ok := answer.(core.Outcome); ok {
 		answer = o.ForModel()
 	}
+	return encodeResult(answer, failed)
+}
+
+// encodeResult returns a tool result with the answer as structured content, and the same JSON as text.
+func encodeResult(answer any, failed bool) (*mcp.CallToolResult, error) {
 	text, err := marshalPlain(answer)
 	if err != nil {
 		return nil, err

@@ -228,6 +228,8 @@ type typeShortener struct {
 	dialect typeDialect
 	left    int
 	names   int
+	docs    bool // fields are followed by their documentation
+	lossy   bool // something was left out
 }
 
 func (w *typeShortener) takeText(s string) string {
@@ -245,8 +247,9 @@ func (w *typeShortener) shortNode(n *typeNode, depth int) string {
 		n = n.to.node
 	}
 	w.left-- // whatever it is, so that endless types end
-	switch {
-	case n.shape == shapeRef, w.left < 0:
+	w.lossy = w.lossy || n.note != ""
+	if n.shape == shapeRef || w.left < 0 {
+		w.lossy = true
 		return w.takeText("any")
 	}
 	switch n.shape {
@@ -313,6 +316,7 @@ func (w *typeShortener) shortTuple(n *typeNode, depth int) string {
 
 func (w *typeShortener) shortObject(n *typeNode, depth int) string {
 	if depth == 0 || n.isAnyObject() || len(n.fields) == 0 && n.index == nil {
+		w.lossy = w.lossy || len(n.fields) > 0 || n.index != nil && !n.isAnyObject()
 		return w.takeText(w.dialect.formatOpaque(n))
 	}
 	if len(n.fields) == 0 {
@@ -331,10 +335,11 @@ func (w *typeShortener) shortObject(n *typeNode, depth int) string {
 		if w.names > 0 && (depth == 1 || !holdsObjects(f.node)) {
 			fields = append(fields, bareName(f.name))
 		} else {
-			fields = append(fields, w.dialect.formatField(f, w.shortNode(f.node, depth-1)))
+			fields = append(fields, w.dialect.formatField(f, w.shortNode(f.node, depth-1))+w.fieldDoc(f))
 		}
 	}
 	if n.index != nil {
+		w.lossy = w.lossy || n.index.shape != shapeNever
 		fields = append(fields, "…")
 	}
 	return w.dialect.formatObject(fields)

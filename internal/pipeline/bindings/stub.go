@@ -15,6 +15,7 @@ const (
 	Description                   // and the first sentence
 	Signature                     // a one-line signature with the first sentence and hints on parameters
 	Full                          // everything that the schemas say
+	Compact                       // the same, on one line where that is possible; in Python the same as Full
 )
 
 // RenderStub returns a tool's description for a model. It is meant to be read, not compiled.
@@ -38,6 +39,10 @@ func RenderStub(ts *core.Toolset, t *core.Tool, lang core.Language, d StubDetail
 		return renderSignature(name, t)
 	case python:
 		return pyFull(name, t)
+	case d == Compact:
+		if text, ok := compactDefinition(name, t); ok {
+			return text
+		}
 	}
 	return fullDeclaration(name, t)
 }
