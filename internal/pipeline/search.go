@@ -31,7 +31,7 @@ const (
 
 	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
 	// these are described by one line each.
-	searchTokens = 1500
+	searchTokens = 500
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
