@@ -33,22 +33,23 @@ func (h *programHalt) why() *core.Error {
 	return h.reason
 }
 
-// refuse ends the program because of a refusal. Calls with effects that were already sent are answered first, so that
-// it is known what they did. refuse does not return before ctx ends. If no program runs, it returns the refusal at
-// once.
-func (h *programHalt) refuse(ctx context.Context, refused *core.Error) *core.Error {
+// isRunning reports whether a program runs.
+func (h *programHalt) isRunning() bool {
 	h.mu.Lock()
-	if h.stop == nil {
-		h.mu.Unlock()
-		return refused
-	}
+	defer h.mu.Unlock()
+	return h.stop != nil
+}
+
+// refuse ends the running program because of a refusal, and waits until ctx, the context of one of its calls, ends. It
+// first lets servers answer the calls with effects that were already sent, so that it is known what these did.
+func (h *programHalt) refuse(ctx context.Context, refused *core.Error) {
+	h.mu.Lock()
 	if h.reason == nil {
 		h.reason = refused
 	}
 	h.endIfIdle()
 	h.mu.Unlock()
 	<-ctx.Done()
-	return refused
 }
 
 // endIfIdle ends the program if it must end and all calls with effects are answered. The caller must hold mu.
@@ -85,7 +86,7 @@ func (h *programHalt) guardHost(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if refused := h.why(); refused != nil {
 			<-ctx.Done()
-			return core.CallResult{}, refused
+			return core.CallResult{}, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
 		}
 		return next.Call(ctx, c)
 	})

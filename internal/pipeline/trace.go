@@ -44,7 +44,7 @@ func (x *programExecution) RecordSent(
 	release, refused := x.halt.admitCall(d.Effect.Kind)
 	if refused != nil {
 		<-ctx.Done() // the program ends
-		return ctx, nil, refused
+		return ctx, nil, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
 	}
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
@@ -89,10 +89,12 @@ func (x *programExecution) trackUncertain(c core.ToolCall, d policy.AccessDecisi
 // ends: askApproval then returns only after its end. If no program runs yet, it returns the refusal at once.
 func (x *programExecution) askApproval(ctx context.Context, q core.Question) (core.ApprovalAnswer, *core.Error) {
 	answer, refused := x.putQuestion(ctx, q)
-	if refused != nil && refused.Kind == core.KindPolicy && q.Login == "" {
-		return answer, x.halt.refuse(ctx, refused)
+	if refused == nil || refused.Kind != core.KindPolicy || q.Login != "" || !x.halt.isRunning() {
+		return answer, refused
 	}
-	return answer, refused
+	x.recordRefusal(core.ToolCall{Server: q.Server, Tool: q.Tool}, refused) // before the end of the execution
+	x.halt.refuse(ctx, refused)
+	return answer, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
 }
 
 // putQuestion asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is

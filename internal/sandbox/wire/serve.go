@@ -267,7 +267,12 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 }
 
 // sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then fails, too.
+// When the session's context has ended, it sends nothing: a program that is stopped must not react to that.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
+	if s.ctx.Err() != nil {
+		r.Claim.Free()
+		return
+	}
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
 			int64(len(r.Value)),
