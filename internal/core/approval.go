@@ -233,25 +233,7 @@ func (a Approval) ForModel() Approval {
 // escaped.
 func (a Approval) RenderText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.ActionLine())
-	switch {
-	case len(a.Rows) > 0:
-		fmt.Fprintf(&b, "\nthere are %d calls, and the answer applies to all %d\n", a.Count, a.Count)
-	case a.Count > 1:
-		fmt.Fprintf(&b, "\nthere are %d identical requests, and the answer applies to all %d\n", a.Count, a.Count)
-	}
-	if a.Login != "" {
-		fmt.Fprintf(
-			&b, "\nopen this address in a browser on this machine; the program continues after you have logged in:\n%s\n",
-			LegibleLine(a.Login),
-		)
-	}
-	switch {
-	case len(a.Rows) > 0:
-		b.WriteString(describeRows(a.Rows))
-	case a.IsCall():
-		fmt.Fprintf(&b, "\narguments%s:\n%s\n", sizeNote(a.Arguments), indentJSON(shortFirst(a.Arguments)))
-	}
+	a.writeAction(&b)
 	if a.hidden && len(a.Outlines) > 0 {
 		b.WriteString("\nvalues that are sent in place of tokens, in outline:\n")
 		for _, outline := range a.Outlines {
@@ -302,6 +284,29 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\nthe skill %s, which the program uses:\n%s\n", LegibleLine(s.Name), EscapeIllegible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
+}
+
+// writeAction writes what is to be approved: the action, and the arguments of a call.
+func (a Approval) writeAction(b *strings.Builder) {
+	fmt.Fprintf(b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.ActionLine())
+	switch {
+	case len(a.Rows) > 0:
+		fmt.Fprintf(b, "\nthere are %d calls, and the answer applies to all %d\n", a.Count, a.Count)
+	case a.Count > 1:
+		fmt.Fprintf(b, "\nthere are %d identical requests, and the answer applies to all %d\n", a.Count, a.Count)
+	}
+	if a.Login != "" {
+		fmt.Fprintf(
+			b, "\nopen this address in a browser on this machine; the program continues after you have logged in:\n%s\n",
+			LegibleLine(a.Login),
+		)
+	}
+	switch {
+	case len(a.Rows) > 0:
+		b.WriteString(describeRows(a.Rows))
+	case a.IsCall():
+		fmt.Fprintf(b, "\narguments%s:\n%s\n", sizeNote(a.Arguments), indentJSON(shortFirst(a.Arguments)))
+	}
 }
 
 // impactSubject returns the words for the subject of sentences about the impact: "the call" or "the program's text".

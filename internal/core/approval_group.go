@@ -76,6 +76,7 @@ func mergeAlike(group []Approval) Approval {
 	a.Digest = JoinDigests(digests)
 	if slices.ContainsFunc(rows, func(row json.RawMessage) bool { return !bytes.Equal(row, rows[0]) }) {
 		a.Rows, a.shownRows = rows, shown
+		a.Arguments, a.Shown = nil, nil // an approver that reads only these must not decide
 	}
 	return a
 }

@@ -232,13 +232,13 @@ func (r argumentRows) sumColumn(name string) (sum string, ok bool) {
 	return total.FloatString(digits), true
 }
 
-// IsIDName reports whether the value of an argument of this name identifies something: id, userId, record_ids, key.
+// IsIDName reports whether the value of an argument of this name identifies something: id, userId, record_ids.
 func IsIDName(name string) bool {
 	switch strings.ToLower(name) {
-	case "id", "ids", "key", "uuid", "number":
+	case "id", "ids", "uuid", "number":
 		return true
 	}
-	for _, suffix := range []string{"Id", "ID", "Ids", "IDs", "_id", "_ids", "-id", "_key"} {
+	for _, suffix := range []string{"Id", "ID", "Ids", "IDs", "_id", "_ids", "-id"} {
 		if strings.HasSuffix(name, suffix) {
 			return true
 		}

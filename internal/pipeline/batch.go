@@ -61,7 +61,7 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 		return err == nil, err
 	}
 	q := x.newQuestion(rule)
-	q.Effects, q.Purpose = effects, cmp.Or(cutTo(r.Purpose, maxPurpose), "(nothing)")
+	q.Effects, q.Purpose = effects, cmp.Or(x.hideText(cutTo(r.Purpose, maxPurpose)), "(nothing)")
 	q.Impact, q.Discreet = &core.Impact{Reversible: true}, &core.Impact{Reversible: true}
 	for _, e := range effects {
 		q.Impact.Add(callImpact(e.Tool, e.Effect, e.Arguments))

@@ -433,6 +433,9 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	if a.Calls < 0 || a.Calls > 0 && scope != core.ScopeRun {
 		return core.Errorf(core.KindInvalidArguments, "approval", "calls: %d is only possible as a positive number with the scope run", a.Calls)
 	}
+	if a.Calls > 0 && a.Calls <= len(a.Also) {
+		return core.Errorf(core.KindInvalidArguments, "approval", "calls: %d is less than the %d calls that were shown", a.Calls, 1+len(a.Also))
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]

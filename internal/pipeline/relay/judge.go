@@ -18,6 +18,7 @@ type JudgedCall struct {
 // JudgeCall resolves, checks and judges a call as the ToolHost of Open does, but does not send it. It returns an error
 // if the call would be refused whatever a person says. The call does not count towards the limit of calls.
 func (r *Relay) JudgeCall(ctx context.Context, x ExecutionContext, c core.ToolCall) (judged JudgedCall, err error) {
+	x.Functions = nil // only calls of tools are judged
 	last := sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		tool, ok := x.Tools.FindExact(c.Server, c.Tool)
 		if !ok {
@@ -38,6 +39,8 @@ func (r *Relay) JudgeCall(ctx context.Context, x ExecutionContext, c core.ToolCa
 		last, refusalGuard(x.Recorder), permitGuard(x.Permit), wellFormed, resolveGuard(x), privacyGuard(x),
 		r.schemas.argumentGuard(x.Tools),
 	)
-	_, err = host.Call(ctx, c)
+	if _, err = host.Call(ctx, c); err == nil && judged.Definition == nil {
+		err = core.Errorf(core.KindInvalidArguments, "relay.judge", "%q is not a tool of a server", c.Tool)
+	}
 	return judged, err
 }
