@@ -64,8 +64,8 @@ func objectMembers(object json.RawMessage) (members map[string]json.RawMessage, 
 	return members, true
 }
 
-// expandColumn replaces an argument by the members of its values, as name.member, if the values of all calls are
-// objects that differ.
+// expandColumn splits the column of an argument into one column for each member of its objects, named
+// argument.member. It leaves the column unchanged unless the argument is an object in every call and the objects differ.
 func expandColumn(rows []map[string]json.RawMessage, name string) {
 	var values []map[string]json.RawMessage
 	differ := false

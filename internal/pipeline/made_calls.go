@@ -60,8 +60,8 @@ func (m *madeCalls) addApproval(about core.Question, answer core.ApprovalAnswer)
 	m.approvals[i].Count++
 }
 
-// addTo adds the approvals to the Outcome of an execution, and the calls unless it ended with the status ok. Then the
-// summary counts the calls.
+// addTo adds what was counted to the Outcome of an execution. It adds the approvals unless the Outcome is pending. It
+// adds the calls unless the status is ok, because the summary then has their number.
 func (m *madeCalls) addTo(o core.Outcome) core.Outcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -326,8 +326,8 @@ func (t *ApprovalTable) grantScope(e *tableEntry) {
 	}
 }
 
-// newRunApproval returns the approval for the rest of an execution that an answer gives. The calls that the answer
-// decides by itself count towards its number of calls.
+// newRunApproval returns an approval that is valid for the rest of an execution, from a person's answer. If the answer
+// limits the number of calls, the calls in the question that was answered count towards that limit.
 func newRunApproval(a core.ApprovalAnswer) *runApproval {
 	if a.Calls == 0 || a.Scope != core.ScopeRun {
 		return &runApproval{a, -1}

@@ -74,8 +74,8 @@ type sessionKey struct {
 // groupWindow is the time after a question in which others that are shown together with it do not count.
 const groupWindow = time.Second
 
-// joinsGroup reports whether a question is shown together with one that was just counted and still waits. The caller
-// must hold mu.
+// joinsGroup reports whether a new question will be shown together with an earlier one. The earlier question counts
+// towards the bounds, was asked less than groupWindow ago, and has no answer yet. The caller must hold mu.
 func (t *ApprovalTable) joinsGroup(q core.Question, now time.Time) bool {
 	for _, other := range t.waiting {
 		if other.counted && !other.settled && other.Execution == q.Execution && other.Tool == q.Tool &&
