@@ -101,13 +101,16 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if calls > 0 && calls < f.Count {
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls: %d is less than the %d calls of the request", calls, f.Count)
+			}
 			tty, err := openTerminal()
 			if err != nil {
 				return core.Errorf(core.KindPolicy, "approvals", "approval needs a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
-			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeTexts[wanted]) {
+			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeText(wanted, calls)) {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; the request still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
 			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted, Calls: calls}); err != nil {
@@ -181,6 +184,14 @@ func (a approvalCommands) denyCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&note, "note", "", "reason for the denial; the model sees it")
 	return c
+}
+
+// scopeText describes the scope of an approval, with its limit on calls if that is not 0.
+func scopeText(scope core.ApprovalScope, calls int) string {
+	if calls > 0 {
+		return fmt.Sprintf("%s, at most %d calls", scopeTexts[scope], calls)
+	}
+	return scopeTexts[scope]
 }
 
 var scopeTexts = map[core.ApprovalScope]string{

@@ -202,7 +202,7 @@ type dialogue struct {
 	modern bool // protocol version 2026-07-28
 }
 
-// modernMeta is what every request of the protocol version 2026-07-28 carries.
+// modernMeta is the member _meta that every request of the protocol version 2026-07-28 must have.
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 

@@ -101,7 +101,7 @@ func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approva
 			return core.ApprovalAnswer{Approve: true}, true
 		case q.HasScopes() && first == "r":
 			calls, err := strconv.Atoi(cmp.Or(rest, "0"))
-			if err != nil || calls < 0 || rest != "" && calls == 0 {
+			if err != nil || rest != "" && calls < max(1, q.Count) {
 				continue
 			}
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: calls}, true

@@ -38,6 +38,7 @@ type Question struct {
 	// The calls that an approval allows, each once: those of a dry run, or those that the program names in advance.
 	Effects  []IntendedCall `json:"effects,omitempty"`
 	Purpose  string         `json:"purpose,omitempty"`  // What the program says that these calls are for.
+	Optional bool           `json:"optional,omitempty"` // The program continues without these calls if they are denied.
 	Crosses  string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
 	Rule     string         `json:"rule,omitempty"`     // The setting that made Retort ask.
 	Repeats  RepeatKind     `json:"repeats,omitempty"`  // How the call repeats a call of an earlier program of the same agent task.
@@ -72,7 +73,7 @@ func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
 	if q.Purpose != "" {
-		parts = append(parts, "purpose", q.Purpose)
+		parts = append(parts, "purpose", q.Purpose, fmt.Sprint(q.Optional))
 	}
 	for _, s := range q.Skills {
 		parts = append(parts, s.Name, string(s.Language), s.Code)
@@ -252,6 +253,9 @@ func (a Approval) RenderText() string {
 	if a.IsBatch() {
 		fmt.Fprintf(&b, "\nthe program says what the calls are for: %s\n", LegibleLine(a.Purpose))
 	}
+	if a.Optional {
+		b.WriteString("\nif you deny, the program continues without these calls\n")
+	}
 	if a.effectsTool() != "" && len(a.Effects) > 1 {
 		b.WriteString(describeRows(a.effectRows()))
 		a.Effects = nil
@@ -265,7 +269,7 @@ func (a Approval) RenderText() string {
 	if a.Rule != "" {
 		fmt.Fprintf(&b, "\nreason for this request: %s\n", LegibleLine(a.Rule))
 	}
-	if a.IsCall() && a.Code != "" {
+	if (a.IsCall() || a.IsBatch()) && a.Code != "" {
 		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
 	}
 	for _, reason := range a.Reasons {
@@ -309,9 +313,13 @@ func (a Approval) writeAction(b *strings.Builder) {
 	}
 }
 
-// impactSubject returns the words for the subject of sentences about the impact: "the call" or "the program's text".
+// impactSubject returns the words for the subject of sentences about the impact: "the call", "each of the calls" or
+// "the program's text".
 func (a Approval) impactSubject() string {
-	if a.IsCall() {
+	switch {
+	case a.IsBatch(), len(a.Rows) > 0:
+		return "each of the calls"
+	case a.IsCall():
 		return "the call"
 	}
 	return "the program's text"

@@ -12,10 +12,10 @@ import (
 // maxSame bounds the number of questions that are shown together.
 const maxSame = 1000
 
-// GroupAlike merges questions that a person can decide together, and otherwise keeps the order. It merges equal
-// questions, and questions of one execution about calls of one tool that differ only in their arguments. In a merged
-// question, Same has the ids of the other questions, Count is the number of questions, and Rows has the arguments of
-// all calls if they differ. Its Digest covers all of them.
+// GroupAlike merges questions that a person can decide together, and keeps the order. It merges equal questions. It
+// also merges questions of one execution about calls of one tool that differ only in their arguments; Rows then has the
+// arguments of all calls, and Arguments is empty. In a merged question, Same has the ids of the other questions, Count
+// is the number of questions, and Digest covers all of them.
 func GroupAlike(waiting []Approval) []Approval {
 	var groups [][]Approval
 	at := map[[3]string][]int{} // in groups

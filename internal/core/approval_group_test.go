@@ -97,9 +97,13 @@ func TestOddRows(t *testing.T) {
 		"ambiguous":       {[]string{`{"a":"1"}`, `{"a":1}`, `{"a":""}`, `{"a":"-"}`}, []string{`    1  "1"`, "    2  1\n", `    3  ""`, `    4  "-"`}},
 		"objects":         {[]string{`{"data":{"Score":1,"kind":"x"}}`, `{"data":{"Score":2,"kind":"x"}}`}, []string{`"data.kind": "x"`, "     data.Score\n    1  1\n    2  2\nsum of data.Score: 3\n"}},
 		"names that meet": {[]string{`{"a":{"b":1},"a.b":5}`, `{"a":{"b":2},"a.b":5}`}, []string{`"a.b": 5`, `{"b":1}`, `{"b":2}`}},
+		"names over rows": {[]string{`{"a":{"b":1}}`, `{"a":{"c":1},"a.b":9}`}, []string{`{"b":1}`, `{"c":1}`, "9"}},
+		"words of JSON":   {[]string{`{"a":"true"}`, `{"a":true}`}, []string{`    1  "true"`, "    2  true\n"}},
+		"blank in name":   {[]string{`{"amount  id":"x"}`, `{"amount  id":"y"}`}, []string{`"amount  id"`}},
+		"shell":           {[]string{`{"command":"a && b > c","m":1}`, `{"command":"a && b > c","m":2}`}, []string{`"a && b > c"`}},
 		"invisible":       {[]string{`{"a":"x\u200b"}`, `{"a":"x"}`}, []string{`    1  "x\u200b"`, "    2  x\n"}},
 		"long numbers":    {[]string{`{"n":1e999999999}`, `{"n":2}`}, []string{"1e999999999"}},
-		"line breaks":     {[]string{`{"a\nb":"1\n2"}`, `{"a\nb":"x"}`}, []string{`a\u000ab`, `"1\n2"`}},
+		"line breaks":     {[]string{`{"a\nb":"1\n2"}`, `{"a\nb":"x"}`}, []string{`"a\nb"`, `"1\n2"`}},
 	} {
 		var calls []json.RawMessage
 		for _, call := range c.calls {

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -56,7 +57,8 @@ func splitRows(calls []json.RawMessage) (r argumentRows, ok bool) {
 	return r, true
 }
 
-// objectMembers returns the members of a JSON object. ok is false if there is none, or if two members have one name.
+// objectMembers returns the members of a JSON object. ok is false if the value is no object, or if two
+// members have the same name.
 func objectMembers(object json.RawMessage) (members map[string]json.RawMessage, ok bool) {
 	if json.Unmarshal(object, &members) != nil || members == nil || len(members) != countMembers(object) {
 		return nil, false
@@ -71,13 +73,9 @@ func expandColumn(rows []map[string]json.RawMessage, name string) {
 	differ := false
 	for _, row := range rows {
 		members, ok := objectMembers(row[name])
-		if !ok || len(members) == 0 {
+		taken := func(other string) bool { return strings.HasPrefix(other, name+".") }
+		if !ok || len(members) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(row)), taken) {
 			return
-		}
-		for member := range members {
-			if _, taken := row[name+"."+member]; taken {
-				return
-			}
 		}
 		values, differ = append(values, members), differ || !bytes.Equal(row[name], rows[0][name])
 	}
@@ -119,7 +117,7 @@ func describeRows(calls []json.RawMessage) string {
 		return b.String()
 	}
 	if len(r.shared) > 0 {
-		shared, _ := json.Marshal(r.shared) // of JSON values
+		shared := plainObject(r.shared)
 		fmt.Fprintf(&b, "\narguments of all %d calls:\n%s\n", len(calls), indentJSON(shortFirst(shared)))
 	}
 	fmt.Fprintf(&b, "\narguments that differ:\n%s", r.writeTable())
@@ -140,6 +138,9 @@ func (r argumentRows) writeTable() string {
 	head := make([]string, len(r.names))
 	for i, name := range r.names {
 		head[i] = LegibleLine(name)
+		if !plainCell.MatchString(name) {
+			head[i] = LegibleLine(strconv.Quote(name)) // with blanks it could be taken for two columns
+		}
 	}
 	cells = append(cells, head)
 	for _, row := range r.rows {
@@ -176,13 +177,13 @@ func cellText(value json.RawMessage) string {
 		return "-"
 	}
 	var text string
-	if json.Unmarshal(value, &text) == nil && plainCell.MatchString(text) {
+	if json.Unmarshal(value, &text) == nil && plainCell.MatchString(text) && !json.Valid([]byte(text)) {
 		return LegibleLine(text)
 	}
 	return LegibleLine(string(value))
 }
 
-// plainCell matches strings that a reader cannot take for another kind of value.
+// plainCell matches strings that are clear without quotes, unless they are JSON themselves, such as true.
 var plainCell = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@/:+-]*$`)
 
 // writeObjects returns the arguments that differ as one JSON object for each call.
@@ -195,10 +196,19 @@ func (r argumentRows) writeObjects() string {
 				own[name] = value
 			}
 		}
-		text, _ := json.Marshal(own) // of JSON values
+		text := plainObject(own)
 		fmt.Fprintf(&b, "\n%d. %s\n", i+1, indentJSON(shortFirst(text)))
 	}
 	return b.String()
+}
+
+// plainObject returns a JSON object in which no character is escaped for HTML.
+func plainObject(members map[string]json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(members) // they are JSON
+	return bytes.TrimSpace(b.Bytes())
 }
 
 func trimLines(s string) string {

@@ -126,13 +126,15 @@ func (x *programExecution) newQuestion(rule string) core.Question {
 // JSON.
 func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
-	approval, planned := x.takePlanned(t, c)
+	approval, planned, rehearsed := x.takePlanned(t, c)
 	unusual, refused := x.judgeAnomaly(ctx, t, c, d)
 	if refused != nil {
 		return c, refused
 	}
+	if rehearsed {
+		unusual = AnomalyVerdict{} // a person has seen all effects of the program
+	}
 	if planned {
-		unusual = AnomalyVerdict{} // a person has seen it, and all that comes with it
 		x.made.addApproval(core.Question{Server: c.Server, Tool: c.Tool}, approval)
 	}
 	again := x.findRepeats(t, c)
@@ -182,15 +184,16 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	return c, nil
 }
 
-// takePlanned reports whether a person has approved exactly this call in advance, after a dry run or because the
-// program asked with approve, and how. Each call that was approved so can be made once.
-func (x *programExecution) takePlanned(t *core.Tool, c core.ToolCall) (approval core.ApprovalAnswer, planned bool) {
+// takePlanned reports whether a person has approved exactly this call in advance, and how: after a dry run, which is
+// what rehearsed says, or because the program asked with approve. Each call that was approved so can be made once.
+func (x *programExecution) takePlanned(t *core.Tool, c core.ToolCall) (approval core.ApprovalAnswer, planned, rehearsed bool) {
 	if x.plan != nil {
 		if approval, planned = x.plan.takeApproved(t, c); planned {
-			return approval, true
+			return approval, true, true
 		}
 	}
-	return x.granted.takeApproved(t, c)
+	approval, planned = x.granted.takeApproved(t, c)
+	return approval, planned, false
 }
 
 // asksNow judges a call again that needed no approval at first, because the settings have changed since. It returns

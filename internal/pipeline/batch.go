@@ -44,26 +44,23 @@ func (n namedCall) toolCall() core.ToolCall {
 	return core.ToolCall{Tool: "call", Arguments: arguments}
 }
 
-// approveBatch asks a person to approve a list of calls at once. Each of them can then be made once without another
-// question. If the answer is no, the program ends, unless it said that the calls are optional: then it gets false.
-// Nobody is asked about calls that need no approval, or in a dry run, which asks about all its calls afterwards.
+// approveBatch asks a person to approve a list of calls with one question. After a yes, the program can make each of
+// these calls once without another question. After a no, the program ends, or gets false if it marked the calls as
+// optional. Calls that need no approval are left out. In a dry run nobody is asked here, but about all calls at its end.
 func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r batchRequest
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.approve", "approve: %v", err)
 	}
-	if len(r.Calls) > maxBatch {
-		return nil, core.Errorf(core.KindLimit, "pipeline.approve", "approve was given %d calls; the maximum is %d", len(r.Calls), maxBatch).
-			WithHint("ask about fewer calls at a time")
-	}
-	effects, rule, err := x.judgeBatch(ctx, r.Calls)
-	if err != nil || len(effects) == 0 || x.isDryRun() {
+	b, err := x.judgeBatch(ctx, r.Calls)
+	if err != nil || len(b.effects) == 0 || x.isDryRun() {
 		return err == nil, err
 	}
-	q := x.newQuestion(rule)
-	q.Effects, q.Purpose = effects, cmp.Or(x.hideText(cutTo(r.Purpose, maxPurpose)), "(nothing)")
+	q := x.newQuestion(strings.Join(distinct(b.reasons), "; "))
+	q.Effects, q.Purpose, q.Optional = b.effects, cmp.Or(x.hideText(cutTo(r.Purpose, maxPurpose)), "(nothing)"), r.Optional
+	q.Critical, q.Crosses = strings.Join(distinct(b.critical), "; "), strings.Join(distinct(b.crosses), "; ")
 	q.Impact, q.Discreet = &core.Impact{Reversible: true}, &core.Impact{Reversible: true}
-	for _, e := range effects {
+	for _, e := range b.effects {
 		q.Impact.Add(callImpact(e.Tool, e.Effect, e.Arguments))
 		q.Discreet.Add(callImpact(e.Tool, e.Effect, e.Shown))
 	}
@@ -75,7 +72,7 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 	answer, refused := ask(ctx, q)
 	switch {
 	case refused == nil:
-		x.granted.addApproved(effects, answer)
+		x.granted.addApproved(b.effects, answer)
 		return true, nil
 	case r.Optional && refused.Kind == core.KindPolicy:
 		return false, nil
@@ -83,51 +80,70 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 	return nil, refused
 }
 
-// judgeBatch returns those of the calls that need a person's approval, and the reasons. It returns an error if a call
-// would be refused anyway.
-func (x *programExecution) judgeBatch(ctx context.Context, calls []namedCall) (effects []core.IntendedCall, rule string, err error) {
-	var reasons []string
-	size := 0
+// judgedBatch holds those calls of a list that need a person's approval, and why.
+type judgedBatch struct {
+	effects                    []core.IntendedCall
+	reasons, critical, crosses []string
+	size                       int // of the arguments, in bytes
+}
+
+// judgeBatch judges a list of calls. It returns an error if a call would be refused anyway. All calls that a program
+// lets it judge are bounded like the calls that the program may make.
+func (x *programExecution) judgeBatch(ctx context.Context, calls []namedCall) (b judgedBatch, err error) {
+	limit := func(format string, args ...any) error {
+		return core.Errorf(core.KindLimit, "pipeline.approve", format, args...).WithHint("ask about fewer calls")
+	}
+	if len(calls) > maxBatch {
+		return b, limit("approve was given %d calls; the maximum is %d", len(calls), maxBatch)
+	}
+	if most := x.req.Limits.ToolCalls; x.judged.Add(int64(len(calls))) > int64(most) {
+		return b, limit("approve was given more than %d calls in one program, which is the maximum (resourceLimits.toolCalls)", most)
+	}
+	relayed := x.relayExecution(x.tools)
 	for i, named := range calls {
-		judged, err := x.pipeline.Relay.JudgeCall(ctx, x.relayExecution(x.tools), named.toolCall())
+		if named.Name == "" && (named.Server == "" || named.Tool == "") {
+			return b, core.Errorf(core.KindInvalidArguments, "pipeline.approve", "approve: call %d names no tool of a server", i+1)
+		}
+		judged, err := x.pipeline.Relay.JudgeCall(ctx, relayed, named.toolCall())
 		if err != nil {
 			e := *core.AsError(err)
 			e.Message = fmt.Sprintf("approve: call %d: %s", i+1, e.Message)
-			return nil, "", &e
+			return b, &e
 		}
-		why := x.whyAskBatch(judged)
-		if why == "" {
-			continue
-		}
-		e := newIntended(judged.Definition, judged.ToolCall)
-		e.Effect, e.Reason, e.Shown = judged.Decision.Effect.Kind.String(), judged.Decision.Effect.Reason, x.maskJSON(e.Arguments)
-		effects, reasons = append(effects, e), append(reasons, why)
-		if size += len(e.Arguments); size > maxPlan {
-			return nil, "", core.Errorf(
-				core.KindLimit, "pipeline.approve", "the calls are too large to show to a person (more than %d bytes)", maxPlan,
-			).WithHint("ask about fewer calls at a time")
+		x.addToBatch(&b, judged)
+		if b.size > maxPlan {
+			return b, limit("the calls are too large to show to a person (more than %d bytes)", maxPlan)
 		}
 	}
-	return effects, strings.Join(distinct(reasons), "; "), nil
+	return b, nil
 }
 
-// whyAskBatch returns the reasons for asking a person about a call, or "" if it needs no approval or was approved
-// after a dry run. It leaves out calls that repeat one of an earlier attempt at the same agent task: a person decides
-// about each of them alone.
-func (x *programExecution) whyAskBatch(judged relay.JudgedCall) string {
+// addToBatch adds a call to the batch, unless it needs no approval or was approved after a dry run. It leaves out a call
+// that repeats one of an earlier attempt at the same agent task: a person decides about each of these alone.
+func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) {
 	c := judged.ToolCall
 	c.Arguments = canonjson.MarshalOrKeep(c.Arguments)
-	if x.plan != nil && !x.plan.rehearsal && x.plan.has(judged.Definition, c) {
-		return ""
+	if x.plan != nil && !x.plan.rehearsal && x.plan.has(judged.Definition, c) || x.findRepeats(judged.Definition, c).rule != "" {
+		return
 	}
-	if x.findRepeats(judged.Definition, c).rule != "" {
-		return ""
+	why, critical := x.whyAsk(judged.Definition, c, judged.Decision, false), ""
+	if judged.Decision.Effect.Kind > core.EffectRead {
+		critical = rules.ReadArguments(c.Tool, c.Arguments).Critical
 	}
-	why := x.whyAsk(judged.Definition, c, judged.Decision, false)
-	if judged.Decision.Effect.Kind > core.EffectRead && rules.ReadArguments(c.Tool, c.Arguments).Critical != "" {
-		why = strings.Trim(why+"; a critical command always needs a person's approval", "; ")
+	if critical != "" {
+		critical = c.Server + "." + c.Tool + ": " + critical
+		why = strings.Trim(why+"; a critical command always needs a person's approval ("+critical+")", "; ")
+		b.critical = append(b.critical, critical)
 	}
-	return why
+	if why == "" {
+		return
+	}
+	e := newIntended(judged.Definition, judged.ToolCall)
+	e.Effect, e.Reason, e.Shown = judged.Decision.Effect.Kind.String(), judged.Decision.Effect.Reason, x.maskJSON(e.Arguments)
+	b.effects, b.reasons, b.size = append(b.effects, e), append(b.reasons, why), b.size+len(e.Arguments)
+	if c.Crosses != "" {
+		b.crosses = append(b.crosses, c.Crosses)
+	}
 }
 
 // distinct returns the texts without repetitions, in their order.

@@ -73,6 +73,9 @@ func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (a
 	case <-ctx.Done():
 		return nil, core.Errorf(core.KindCancelled, "pipeline.exec", "the program has ended")
 	}
+	if ended := c.x.halt.waitIfEnding(ctx); ended != nil {
+		return nil, ended
+	}
 	return c.startCommand(ctx, r)
 }
 

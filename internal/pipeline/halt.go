@@ -40,16 +40,16 @@ func (h *programHalt) isRunning() bool {
 	return h.stop != nil
 }
 
-// refuse ends the running program because of a refusal, and waits until ctx, the context of one of its calls, ends. It
-// first lets servers answer the calls with effects that were already sent, so that it is known what these did.
-func (h *programHalt) refuse(ctx context.Context, refused *core.Error) {
+// refuse ends the running program because a person refused something that it needs. The program ends as soon as
+// servers have answered the calls with effects that were already sent, so that it is known what these did. refuse does
+// not wait for that.
+func (h *programHalt) refuse(refused *core.Error) {
 	h.mu.Lock()
 	if h.reason == nil {
 		h.reason = refused
 	}
 	h.endIfIdle()
 	h.mu.Unlock()
-	<-ctx.Done()
 }
 
 // endIfIdle ends the program if it must end and all calls with effects are answered. The caller must hold mu.
@@ -80,13 +80,22 @@ func (h *programHalt) admitCall(effect core.EffectKind) (release func(), refused
 	}, nil
 }
 
-// guardHost wraps the host of a program. Once the program must end, its calls wait for that end, so that the program
-// does nothing more.
+// waitIfEnding returns nil if the program may go on. If the program must end, it waits until ctx, the context of one of
+// the program's calls, ends, and returns an error. So the program cannot react.
+func (h *programHalt) waitIfEnding(ctx context.Context) *core.Error {
+	refused := h.why()
+	if refused == nil {
+		return nil
+	}
+	<-ctx.Done()
+	return core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
+}
+
+// guardHost wraps the host of a program. Once the program must end, its calls wait for that end.
 func (h *programHalt) guardHost(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-		if refused := h.why(); refused != nil {
-			<-ctx.Done()
-			return core.CallResult{}, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
+		if ended := h.waitIfEnding(ctx); ended != nil {
+			return core.CallResult{}, ended
 		}
 		return next.Call(ctx, c)
 	})

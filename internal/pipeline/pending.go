@@ -20,13 +20,13 @@ func (x *execution) describeWaiting(waiting []core.Approval) core.Outcome {
 	if x.wereShown(waiting) {
 		o.Calls = nil
 		o.Error = core.Errorf(core.KindPolicy, "approval", "still waiting for a person until %s", until).
-			WithHint("call resume_execution again after the person has answered, or with cancel to give up")
+			WithHint("call resume_execution again after the person has answered, or with cancel: true to give up")
 		return o
 	}
 	o.Approvals = withoutSeen(core.GroupAlike(waiting))
 	o.Error = core.Errorf(core.KindPolicy, "approval", "a person must approve it: %s", actionsOf(waiting)).
 		WithHint(
-			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it continues where it waits. If nobody answers until %s, the program ends there and what waits is not done. To give up, call resume_execution with cancel",
+			"ask the person to run this command in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id, which waits for the answer. Do not send the program again: it is paused, and continues in the same place. If nobody answers by %s, the program ends and the waiting calls are not made. To give up, call resume_execution with cancel: true",
 			waiting[0].ID, until,
 		)
 	return o

@@ -53,8 +53,8 @@ type AnswerLearner interface {
 	// Learn infers types from a result that a program has received. It must not block. private reports whether a key
 	// of an object is personal data; nil means that no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
-	// Infer returns the result type that an answer shows, together with what was learned before. It returns nil if
-	// there is none that a model may see.
+	// Infer returns the result type that an answer shows, together with what was learned before. It returns nil if a
+	// model must not see any part of that type.
 	Infer(t *core.Tool, answer json.RawMessage, private func(key string) bool) *core.LearnedSchema
 	// Outline returns the names of the fields of an answer in short form, or "" if it has none.
 	Outline(t *core.Tool, answer json.RawMessage, private func(key string) bool) string
@@ -391,6 +391,7 @@ type programExecution struct {
 	uncertain uncertainCalls
 	made      madeCalls
 	halt      programHalt
+	judged    atomic.Int64 // calls that approve was given
 	changes   changeSummary
 	reach     networkReach    // what of the network the program may reach
 	network   *egress.Session // of the program, during and after its run; nil without a program

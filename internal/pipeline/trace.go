@@ -43,8 +43,7 @@ func (x *programExecution) RecordSent(
 ) (context.Context, func(core.CallResult, error), *core.Error) {
 	release, refused := x.halt.admitCall(d.Effect.Kind)
 	if refused != nil {
-		<-ctx.Done() // the program ends
-		return ctx, nil, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
+		return ctx, nil, x.halt.waitIfEnding(ctx)
 	}
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
@@ -93,13 +92,16 @@ func (x *programExecution) askApproval(ctx context.Context, q core.Question) (co
 		return answer, refused
 	}
 	x.recordRefusal(core.ToolCall{Server: q.Server, Tool: q.Tool}, refused) // before the end of the execution
-	x.halt.refuse(ctx, refused)
-	return answer, core.Errorf(core.KindCancelled, "pipeline.halt", "the program has ended: %s", refused.Message)
+	x.halt.refuse(refused)
+	return answer, x.halt.waitIfEnding(ctx)
 }
 
 // putQuestion asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is
 // asked.
 func (x *programExecution) putQuestion(ctx context.Context, q core.Question) (core.ApprovalAnswer, *core.Error) {
+	if ended := x.halt.waitIfEnding(ctx); ended != nil {
+		return core.ApprovalAnswer{}, ended
+	}
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}
 		for _, e := range q.Effects {

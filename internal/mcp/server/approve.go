@@ -130,7 +130,7 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	o.Approvals = withoutKnown(o.Approvals)
 	if o.Status != core.StatusPendingApproval {
-		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
+		if o.DryRun && len(o.Approvals) > 0 { // its effects wait for approval
 			s.offerResume()
 		}
 		return o
@@ -243,7 +243,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	}
 	if a.HasScopes() {
 		schema["properties"].(map[string]any)["calls"] = map[string]any{
-			"type": "integer", "minimum": 1, "title": "At most this many calls", "description": "with an approval for the rest of this run",
+			"type": "integer", "minimum": max(1, a.Count), "title": "At most this many calls", "description": "with an approval for the rest of this run",
 		}
 	}
 	if !a.ShowInForms {

@@ -198,7 +198,7 @@ func TestCancelWaiting(t *testing.T) {
 		if o.Status != core.StatusPendingApproval || len(o.Calls) != 1 || o.Calls[0].Tool != "create_directory" || o.Calls[0].Count != 19 || o.Stats.ToolCalls != 20 {
 			t.Fatalf("%s: %+v", version, o)
 		}
-		if a := o.Approvals[0]; a.Expires.IsZero() || a.Created.IsZero() || a.Code != "" || a.Digest != "" || !strings.Contains(o.Error.Hint, "If nobody answers until "+a.Expires.UTC().Format("15:04")) {
+		if a := o.Approvals[0]; a.Expires.IsZero() || a.Created.IsZero() || a.Code != "" || a.Digest != "" || !strings.Contains(o.Error.Hint, "If nobody answers by "+a.Expires.UTC().Format("15:04")) {
 			t.Errorf("%s: %+v %+v", version, a, o.Error)
 		}
 		again := call("resume_execution", map[string]any{"execution_id": o.ExecutionID})

@@ -269,7 +269,9 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 		return nil, err
 	}
 	if a.Cancel {
-		return s.engine.CancelExecution(ctx, a.ID), nil
+		o := s.engine.CancelExecution(ctx, a.ID)
+		o.Approvals = withoutKnown(o.Approvals)
+		return o, nil
 	}
 	defer s.reportWaiting(ctx, req, a.ID)()
 	return s.answerOutcome(req, s.engine.Resume(s.withApprovalChannel(ctx, req), a.ID, resumeWait(req)), 0), nil

@@ -258,9 +258,9 @@ func (t *ApprovalTable) openEntry(q core.Question) (_ *tableEntry, earlier core.
 	return e, earlier, nil
 }
 
-// askThrough asks a question through one channel, as shown. It stops when the question is answered through another
-// channel.
-func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry, shown core.Approval) {
+// askThrough asks a question through one channel, as shown. It stops when the question of e is answered through another
+// channel. It returns false if what was shown could not be decided so: it was withdrawn, or the answer came too late.
+func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry, shown core.Approval) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -270,10 +270,12 @@ func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel
 		case <-ctx.Done():
 		}
 	}()
-	if answer, ok := ask(ctx, shown); ok {
-		answer.Also = shown.Same
-		_ = t.AnswerApproval(shown.ID, shown.Digest, answer) // another answer was faster
+	answer, ok := ask(ctx, shown)
+	if !ok {
+		return ctx.Err() == nil // the question has arrived and is answered elsewhere
 	}
+	answer.Also = shown.Same
+	return t.AnswerApproval(shown.ID, shown.Digest, answer) == nil
 }
 
 // finishEntry removes a question from the table, so that later answers to it are rejected. It returns nil if the

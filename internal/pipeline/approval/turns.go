@@ -9,8 +9,8 @@ import (
 // time are shown together.
 const GatherTime = 20 * time.Millisecond
 
-// channelTurns makes the questions of one tool in one execution take turns at a channel. Questions that gather while
-// another one is shown are then shown together.
+// channelTurns lets a channel, such as a webhook, show one question at a time for each tool of an execution. Questions
+// that are asked meanwhile wait, and are shown together when the shown one is decided.
 type channelTurns struct {
 	asked map[string]bool // ids that were shown
 	turn  chan struct{}   // holds one token
@@ -54,10 +54,16 @@ func (t *ApprovalTable) askInTurn(ctx context.Context, channel int, e *tableEntr
 	if !waits {
 		return
 	}
-	for _, id := range append([]string{shown.ID}, shown.Same...) {
+	ids := append([]string{shown.ID}, shown.Same...)
+	for _, id := range ids {
 		turns.asked[id] = true
 	}
-	t.askThrough(ctx, t.also[channel], e, shown)
+	if t.askThrough(ctx, t.also[channel], e, shown) {
+		return
+	}
+	for _, id := range ids { // those that still wait are shown again
+		delete(turns.asked, id)
+	}
 }
 
 // gather waits for GatherTime. It returns false if the question was decided or ctx has ended.

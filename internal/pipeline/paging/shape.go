@@ -126,7 +126,7 @@ func (s *Shape) names() []string {
 	return all
 }
 
-// lookup returns the value at a path of member names, or nil if there is none.
+// lookup returns the value at a path of member names, or nil if a name on the path is missing.
 func lookup(value []byte, path []string) []byte {
 	value = bytes.TrimSpace(value)
 	for _, name := range path {

@@ -15,22 +15,15 @@ type JudgedCall struct {
 	Decision   policy.AccessDecision
 }
 
-// JudgeCall resolves, checks and judges a call as the ToolHost of Open does, but does not send it. It returns an error
-// if the call would be refused whatever a person says. The call does not count towards the limit of calls.
+// JudgeCall resolves the names in a call, checks its arguments and applies the policy, as when a program makes the call.
+// It does not send the call. It returns an error if the call would be refused even with a person's approval. The call
+// does not count towards the limit of calls.
 func (r *Relay) JudgeCall(ctx context.Context, x ExecutionContext, c core.ToolCall) (judged JudgedCall, err error) {
 	x.Functions = nil // only calls of tools are judged
 	last := sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-		tool, ok := x.Tools.FindExact(c.Server, c.Tool)
-		if !ok {
-			return core.CallResult{}, x.Tools.NotFound(c.Server+"."+c.Tool).AtTool(c.Server, c.Tool)
-		}
-		tool, _, refused := x.vetTool(ctx, tool)
+		tool, _, d, refused := x.judgeCall(ctx, c)
 		if refused != nil {
 			return core.CallResult{}, refused
-		}
-		d := x.Policy.DecideCall(tool, c.Arguments)
-		if d.Verdict == policy.Deny {
-			return core.CallResult{}, d.Error(tool)
 		}
 		judged = JudgedCall{c, tool, d}
 		return core.CallResult{}, nil

@@ -234,18 +234,10 @@ func permitGuard(p core.Permit) CallGuard {
 func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-			tool, ok := x.Tools.FindExact(c.Server, c.Tool)
-			if !ok {
-				return core.CallResult{}, x.Tools.NotFound(c.Server+"."+c.Tool).AtTool(c.Server, c.Tool)
-			}
-			tool, ctx, refused := x.vetTool(ctx, tool)
+			inForce := x.Policy.InForce()
+			tool, ctx, d, refused := x.judgeCall(ctx, c)
 			if refused != nil {
 				return core.CallResult{}, refused
-			}
-			inForce := x.Policy.InForce()
-			d := x.Policy.DecideCall(tool, c.Arguments)
-			if d.Verdict == policy.Deny {
-				return core.CallResult{}, d.Error(tool)
 			}
 			if d.Effect.Kind == core.EffectRead && !tool.RequiresApproval() && c.Crosses == "" {
 				ctx = x.withRecheck(ctx, inForce, tool, c)
@@ -267,6 +259,24 @@ func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 			return x.refreshOnChange(ctx, tool)(sendCall(ctx, x, next, tool, c, d))
 		})
 	}
+}
+
+// judgeCall returns the current definition of a call's tool, the context for the call, and the decision of the policy.
+// It returns an error if the policy denies the call or its definition is not trusted.
+func (x ExecutionContext) judgeCall(ctx context.Context, c core.ToolCall) (*core.Tool, context.Context, policy.AccessDecision, *core.Error) {
+	tool, ok := x.Tools.FindExact(c.Server, c.Tool)
+	if !ok {
+		return nil, ctx, policy.AccessDecision{}, x.Tools.NotFound(c.Server+"."+c.Tool).AtTool(c.Server, c.Tool)
+	}
+	tool, ctx, refused := x.vetTool(ctx, tool)
+	if refused != nil {
+		return nil, ctx, policy.AccessDecision{}, refused
+	}
+	d := x.Policy.DecideCall(tool, c.Arguments)
+	if d.Verdict == policy.Deny {
+		return nil, ctx, d, d.Error(tool)
+	}
+	return tool, ctx, d, nil
 }
 
 // withRecheck returns a context with a final check right before the call is sent. If the policy has changed since the

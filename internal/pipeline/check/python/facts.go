@@ -63,7 +63,7 @@ type callFact struct {
 	Keywords   []keywordFact
 	DoubleStar bool // there is **kwargs
 	node       nodeID
-	first      nodeID // of the first argument; 0 if there is none
+	first      nodeID // of the first argument; 0 for a call without arguments
 	sourcePlace
 }
 
