@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,7 @@ func TestKilledWhileRecording(t *testing.T) {
 	for _, at := range kills {
 		done += testenv.KilledAt(t, killedEngine, dir, at, 0)
 	}
+	done += killedBeside(t, dir, slices.Max(kills))
 	e, err := engine.Open(t.Context(), killable(dir))
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +154,22 @@ func TestKilledWhileRecording(t *testing.T) {
 	t.Logf("%d executions with %d effects; ended as %v", len(rec.requests), len(seen), rec.ends)
 }
 
+// killedBeside kills an engine that cannot write to the first file of the audit log, because another process holds its
+// lock. This engine leaves unfinished executions in the second file. It returns how many executions had ended.
+func killedBeside(t *testing.T, dir string, at int) (done int) {
+	t.Helper()
+	unlock, err := seal.Lock(filepath.Join(dir, "home", "audit", "record-1.db.lock"), seal.Unbounded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	done = testenv.KilledAt(t, killedEngine, dir, at, 0)
+	if files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit")); err != nil || len(files) < 2 {
+		t.Fatal("the engine did not write to a second file:", files, err)
+	}
+	return done
+}
+
 // recorded counts the requests, calls and ends in an audit log.
 type recorded struct {
 	requests map[string]int // by execution
@@ -164,29 +182,18 @@ type recorded struct {
 // and one end.
 func readRecord(t *testing.T, dir string) recorded {
 	t.Helper()
-	keys := audit.LogKeys{}
-	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
-	keys.Bodies = keys.Codes
 	files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, ends := recorded{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
-	for _, file := range files { // whoever starts while another ends takes the next
-		owner, err := keys.OwnerID()
+	for _, file := range files { // an engine that starts while another one still holds its file writes to the next
+		r.digest = closeChain(t, dir, file)
+		rows, err := sqlstore.OpenFile(t.Context(), file, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := sqlstore.Open(t.Context(), file, sqlstore.Options{Owner: owner})
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := audit.Open(t.Context(), rows, audit.Options{Keys: keys, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
-		r.digest = log.Digest
+		defer rows.Close()
 		for row, err := range rows.Find(t.Context(), audit.Filter{}) {
 			if err != nil {
 				t.Fatal(err)
@@ -203,6 +210,31 @@ func readRecord(t *testing.T, dir string) recorded {
 		t.Errorf("%d executions have begun and %d ended", len(r.requests), len(ends))
 	}
 	return r
+}
+
+// closeChain opens a file of the audit log, which records the end of its unfinished executions, and closes it again.
+// It returns the function that computes the digests of arguments in this log.
+func closeChain(t *testing.T, dir, file string) (digest func([]byte) string) {
+	t.Helper()
+	keys := audit.LogKeys{}
+	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
+	keys.Bodies = keys.Codes
+	owner, err := keys.OwnerID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := sqlstore.Open(t.Context(), file, sqlstore.Options{Owner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(t.Context(), rows, audit.Options{Keys: keys, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil { // writes what is queued
+		t.Fatal(err)
+	}
+	return log.Digest
 }
 
 func (r recorded) take(t *testing.T, row audit.LogRow, ends map[string]int) {
