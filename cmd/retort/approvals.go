@@ -101,8 +101,11 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if calls > 0 && calls < f.Count {
-				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls: %d is less than the %d calls of the request", calls, f.Count)
+			if shown := max(f.Count, len(f.Effects)); calls > 0 && calls < shown {
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls: %d is less than the %d calls of the request", calls, shown)
+			}
+			if scope != "" && !slices.Contains(f.Scopes(), wanted) && f.Start {
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--scope: possible for this request are %s", core.JoinScopes(f.Scopes()))
 			}
 			tty, err := openTerminal()
 			if err != nil {
@@ -120,8 +123,8 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always")
-	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: at most so many calls of the tool, including this one")
+	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always; before a program starts also each")
+	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: at most so many calls of the tool, including those shown")
 	return c
 }
 
@@ -196,6 +199,7 @@ func scopeText(scope core.ApprovalScope, calls int) string {
 
 var scopeTexts = map[core.ApprovalScope]string{
 	core.ScopeOnce: "this once", core.ScopeRun: "and all calls of this tool for the rest of this run",
+	core.ScopeEach:   "start the program, and ask about each call",
 	core.ScopeAlways: "and always, for arguments of this shape",
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +82,13 @@ func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.App
 	if q.Login != "" {
 		choices = "y = I opened it · n = no"
 	}
-	if q.HasScopes() {
+	switch {
+	case q.Start:
+		choices = "y = yes, these calls · e = ask about each call · r = yes, and all other calls of these tools in this run · r 40 = at most 40 calls of each · n = no"
+		if slices.Contains(q.Scopes(), core.ScopeAlways) {
+			choices = strings.Replace(choices, "n = no", "a = always, for arguments of this shape · n = no", 1)
+		}
+	case q.HasScopes():
 		choices = "y = yes, once · r = yes, for the rest of this run · r 20 = for at most 20 calls · a = always, for arguments of this shape · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", replaceControls(q.RenderText()))
@@ -99,13 +106,15 @@ func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approva
 		switch first, rest, _ := strings.Cut(line, " "); {
 		case first == "y" || first == "yes":
 			return core.ApprovalAnswer{Approve: true}, true
-		case q.HasScopes() && first == "r":
+		case first == "e" && slices.Contains(q.Scopes(), core.ScopeEach):
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeEach}, true
+		case first == "r" && slices.Contains(q.Scopes(), core.ScopeRun):
 			calls, err := strconv.Atoi(cmp.Or(rest, "0"))
-			if err != nil || rest != "" && calls < max(1, q.Count) {
+			if err != nil || rest != "" && calls < max(1, q.Count, len(q.Effects)) {
 				continue
 			}
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: calls}, true
-		case q.HasScopes() && first == "a":
+		case first == "a" && slices.Contains(q.Scopes(), core.ScopeAlways):
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
 		case first == "n" || first == "no":
 			return core.ApprovalAnswer{Note: rest}, true

@@ -258,6 +258,7 @@ type Approval struct {
 	AutoApproveLow    Switch
 	AutoApproveMedium Switch
 	AutoApproveHigh   Switch
+	AskFirst          Switch
 	Timeout           time.Duration
 	Wait              time.Duration // how long an execution waits for an approval that no client can show, before it returns as pending
 	Questions         int           `json:"-"` // that one program may ask a person; the servers that it calls may ask as many again
@@ -473,6 +474,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.Approval.AutoApproveLow, On)
 	setDefault(&s.Approval.AutoApproveMedium, On)
 	setDefault(&s.Approval.AutoApproveHigh, Off)
+	setDefault(&s.Approval.AskFirst, On)
 	setDefault(&s.Approval.Timeout, core.DefaultApprovalTimeout)
 	setDefault(&s.Approval.Questions, core.DefaultQuestions)
 	setDefault(&s.Approval.Declined, core.DefaultDeclined)

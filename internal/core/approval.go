@@ -37,6 +37,7 @@ type Question struct {
 	Effect      string   `json:"effect,omitempty"` // The effect of the call: `read`, `write` or `destructive`.
 	// The calls that an approval allows, each once: those of a dry run, or those that the program names in advance.
 	Effects  []IntendedCall `json:"effects,omitempty"`
+	Start    bool           `json:"start,omitempty"`    // The program has not started; the calls are those that it is expected to make.
 	Purpose  string         `json:"purpose,omitempty"`  // What the program says that these calls are for.
 	Optional bool           `json:"optional,omitempty"` // The program continues without these calls if they are denied.
 	Crosses  string         `json:"crosses,omitempty"`  // Personal data that would be sent to a server it does not come from.
@@ -72,6 +73,9 @@ const (
 func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
+	if q.Start {
+		parts = append(parts, "start")
+	}
 	if q.Purpose != "" {
 		parts = append(parts, "purpose", q.Purpose, fmt.Sprint(q.Optional))
 	}
@@ -99,10 +103,10 @@ func (q Question) ApprovalDigest() string {
 // IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
 
-// IsBatch reports whether the question is about calls that a running program names in advance.
-func (q Question) IsBatch() bool { return len(q.Effects) > 0 && q.Purpose != "" }
+// IsBatch reports whether the question is about calls that a program names in advance, or is expected to make.
+func (q Question) IsBatch() bool { return len(q.Effects) > 0 && (q.Purpose != "" || q.Start) }
 
-// HasScopes reports whether the person may choose a scope wider than ScopeOnce.
+// HasScopes reports whether the question is about a call that an approval with a wider scope than ScopeOnce can cover.
 func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
 
 // Danger ranks how much harm an approval may do, from 0 to 4.
@@ -153,6 +157,9 @@ func (q Question) ActionLine() string {
 	}
 	if q.IsCall() {
 		return fmt.Sprintf("call %s.%s (%s)", LegibleLine(q.Server), LegibleLine(q.Tool), q.Effect)
+	}
+	if q.Start {
+		return q.startLine()
 	}
 	if q.IsBatch() {
 		return q.batchLine()
@@ -250,17 +257,21 @@ func (a Approval) RenderText() string {
 	if n := a.countDestructive(); n > 0 && n < len(a.Effects) {
 		fmt.Fprintf(&b, "\n%d of the %d calls cannot be undone; they come first:\n", n, len(a.Effects))
 	}
-	if a.IsBatch() {
+	if a.Purpose != "" {
 		fmt.Fprintf(&b, "\nthe program says what the calls are for: %s\n", LegibleLine(a.Purpose))
+	}
+	if a.Start {
+		b.WriteString("\nthe program has not started; Retort ran it without its effects to find these calls\nyou are asked about other calls that need approval when the program makes them\n")
 	}
 	if a.Optional {
 		b.WriteString("\nif you deny, the program continues without these calls\n")
 	}
-	if a.effectsTool() != "" && len(a.Effects) > 1 {
+	listed := a.sortedEffects()
+	if a.effectsTool() != "" && len(listed) > 1 {
 		b.WriteString(describeRows(a.effectRows()))
-		a.Effects = nil
+		listed = nil
 	}
-	for i, e := range a.sortedEffects() {
+	for i, e := range listed {
 		fmt.Fprintf(
 			&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect,
 			LegibleLine(e.Reason), indentJSON(shortFirst(e.Arguments)),
@@ -389,12 +400,15 @@ type ApprovalScope string
 // Values of ApprovalScope.
 const (
 	ScopeOnce   ApprovalScope = "once"   // for this one
+	ScopeEach   ApprovalScope = "each"   // of a question before a program starts: it may start, and each call is asked about
 	ScopeRun    ApprovalScope = "run"    // and for the rest of this kind, the same tool, in this run
 	ScopeAlways ApprovalScope = "always" // and for this tool with arguments of this shape, until its definition or the policy changes
 )
 
 // ApprovalScopes lists the scopes, narrowest first.
-func ApprovalScopes() []ApprovalScope { return []ApprovalScope{ScopeOnce, ScopeRun, ScopeAlways} }
+func ApprovalScopes() []ApprovalScope {
+	return []ApprovalScope{ScopeOnce, ScopeEach, ScopeRun, ScopeAlways}
+}
 
 // ParseScope parses the name of a scope. An empty name means ScopeOnce.
 func ParseScope(s string) (ApprovalScope, *Error) {
@@ -402,7 +416,7 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 		return ScopeOnce, nil
 	}
 	if !slices.Contains(ApprovalScopes(), ApprovalScope(s)) {
-		return "", Errorf(KindInvalidArguments, "approval", "there is no scope %q", s).WithHint("once, run or always")
+		return "", Errorf(KindInvalidArguments, "approval", "there is no scope %q", s).WithHint("once, each, run or always")
 	}
 	return ApprovalScope(s), nil
 }
@@ -411,7 +425,7 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 type ApprovalAnswer struct {
 	Approve bool          `json:"approve"`
 	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
-	Calls   int           `json:"calls,omitempty"` // with ScopeRun: how many calls are covered, including this one; 0: all
+	Calls   int           `json:"calls,omitempty"` // with ScopeRun: how many calls of a tool are covered, including those shown; 0: all
 	Note    string        `json:"note,omitempty"`  // why not, for the model
 	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
 	// of other questions are ignored.

@@ -175,6 +175,9 @@ type ToolCall struct {
 	NoCache   bool            // no earlier answer counts
 	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
+	// Rehearsal marks a call that only reads, made to find out what a person has to be asked about before the program
+	// starts.
+	Rehearsal bool `json:"-"`
 }
 
 // CallResult holds the value that a call returns to the program: one JSON value exactly as the server sent it,

@@ -35,7 +35,7 @@ func openApprovals(
 	if data.audit != nil {
 		table.RecordTo(data.audit)
 	}
-	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, opened.Close, nil
+	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait, AskFirst: s.AskFirst.IsOn()}, opened.Close, nil
 }
 
 // trustingRules wraps a store of permanent approvals, which may be nil. When a person permanently approves a tool

@@ -21,6 +21,8 @@ type ApprovalOptions struct {
 	Table  *approval.ApprovalTable
 	Bounds approval.QuestionBounds // of what servers may ask the client of one execution; complete
 	Wait   time.Duration           // before an execution is answered as pending
+	// AskFirst asks about the calls of a program before it starts, as far as they can be known then.
+	AskFirst bool
 }
 
 // riskLevels lists the risk levels, lowest first, each with the setting that requires approval for it.

@@ -52,19 +52,15 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.approve", "approve: %v", err)
 	}
+	if x.isRehearsing() {
+		x.plan.expected.noteApprove()
+	}
 	b, err := x.judgeBatch(ctx, r.Calls)
 	if err != nil || len(b.effects) == 0 || x.isDryRun() {
 		return err == nil, err
 	}
-	q := x.newQuestion(strings.Join(distinct(b.reasons), "; "))
-	q.Effects, q.Purpose, q.Optional = b.effects, cmp.Or(x.hideText(cutTo(r.Purpose, maxPurpose)), "(nothing)"), r.Optional
-	q.Critical, q.Crosses = strings.Join(distinct(b.critical), "; "), strings.Join(distinct(b.crosses), "; ")
-	q.Impact, q.Discreet = &core.Impact{Reversible: true}, &core.Impact{Reversible: true}
-	for _, e := range b.effects {
-		q.Impact.Add(callImpact(e.Tool, e.Effect, e.Arguments))
-		q.Discreet.Add(callImpact(e.Tool, e.Effect, e.Shown))
-	}
-	q.Impact, q.Discreet = q.Impact.ForQuestion(), q.Discreet.ForQuestion()
+	q := x.batchQuestion(b)
+	q.Purpose, q.Optional = cmp.Or(x.hideText(cutTo(r.Purpose, maxPurpose)), "(nothing)"), r.Optional
 	ask := x.askApproval
 	if r.Optional {
 		ask = x.putQuestion
@@ -78,6 +74,20 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 		return false, nil
 	}
 	return nil, refused
+}
+
+// batchQuestion returns the question about the calls of a batch.
+func (x *programExecution) batchQuestion(b judgedBatch) core.Question {
+	q := x.newQuestion(strings.Join(distinct(b.reasons), "; "))
+	q.Effects = b.effects
+	q.Critical, q.Crosses = strings.Join(distinct(b.critical), "; "), strings.Join(distinct(b.crosses), "; ")
+	q.Impact, q.Discreet = &core.Impact{Reversible: true}, &core.Impact{Reversible: true}
+	for _, e := range b.effects {
+		q.Impact.Add(callImpact(e.Tool, e.Effect, e.Arguments))
+		q.Discreet.Add(callImpact(e.Tool, e.Effect, e.Shown))
+	}
+	q.Impact, q.Discreet = q.Impact.ForQuestion(), q.Discreet.ForQuestion()
+	return q
 }
 
 // judgedBatch holds those calls of a list that need a person's approval, and why.
@@ -119,12 +129,13 @@ func (x *programExecution) judgeBatch(ctx context.Context, calls []namedCall) (b
 }
 
 // addToBatch adds a call to the batch, unless it needs no approval or was approved after a dry run. It leaves out a call
-// that repeats one of an earlier attempt at the same agent task: a person decides about each of these alone.
-func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) {
+// that repeats one of an earlier attempt at the same agent task: a person decides about each of these alone. added is
+// false if the call was left out.
+func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) (added bool) {
 	c := judged.ToolCall
 	c.Arguments = canonjson.MarshalOrKeep(c.Arguments)
 	if x.plan != nil && !x.plan.rehearsal && x.plan.has(judged.Definition, c) || x.findRepeats(judged.Definition, c).rule != "" {
-		return
+		return false
 	}
 	why, critical := x.whyAsk(judged.Definition, c, judged.Decision, false), ""
 	if judged.Decision.Effect.Kind > core.EffectRead {
@@ -136,7 +147,7 @@ func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) {
 		b.critical = append(b.critical, critical)
 	}
 	if why == "" {
-		return
+		return false
 	}
 	e := newIntended(judged.Definition, judged.ToolCall)
 	e.Effect, e.Reason, e.Shown = judged.Decision.Effect.Kind.String(), judged.Decision.Effect.Reason, x.maskJSON(e.Arguments)
@@ -144,6 +155,7 @@ func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) {
 	if c.Crosses != "" {
 		b.crosses = append(b.crosses, c.Crosses)
 	}
+	return true
 }
 
 // distinct returns the texts without repetitions, in their order.

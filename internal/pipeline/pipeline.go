@@ -231,6 +231,9 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	if refused := x.approveProgram(ctx); refused != nil {
 		return x.failWith(refused)
 	}
+	if refused := x.askFirst(ctx, verdict, spec); refused != nil {
+		return x.failWith(refused)
+	}
 	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, spec)
 	if err != nil {
 		return x.failWith(err)
@@ -377,7 +380,8 @@ type programExecution struct {
 	draft     *workspace.Workspace    // what the program sees of it in a dry run; else nil
 	state     *workspace.SessionState // a draft in a dry run
 	plan      *effectPlan             // nil if effects are judged one by one
-	granted   effectPlan              // calls that a person approved because the program asked with approve
+	granted   effectPlan              // calls that a person approved in advance, each once
+	rehearsal *relay.Rehearsal        // the run before this one, whose answers it reuses; see askFirst
 	whole     *core.Toolset           // which include those that the request may reach
 	code      string                  // of the request, with tokens in place of sealed data
 	host      sandbox.ToolHost
@@ -501,17 +505,24 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 	if x.isDryRun() {
 		r.Rehearse = x.plan.recordIntended
 	}
+	r.Rehearsal = x.rehearsal
 	if x.exact != nil {
 		r.Exact, r.Method = true, x.exact.Method
 	}
 	if x.pipeline.Learner != nil {
 		r.Learn = x.learnAnswer
 	}
+	if x.isRehearsing() {
+		x.plan.expected.connect(&r)
+	}
 	return r
 }
 
 // RecordRefused implements relay.Recorder.
 func (x *programExecution) RecordRefused(c core.ToolCall, refused *core.Error) {
+	if x.isRehearsing() {
+		return // the real run is refused too
+	}
 	x.recordRefusal(c, refused)
 }
 
@@ -528,7 +539,7 @@ func (x *programExecution) AddNote(text string) { x.notes.addWarning(text) }
 
 // ReportProgress implements relay.Reporter.
 func (x *programExecution) ReportProgress(calls int) {
-	if x.req.Progress != nil {
+	if x.req.Progress != nil && !x.isRehearsing() {
 		x.req.Progress(calls)
 	}
 }

@@ -245,6 +245,9 @@ func (x *execution) recordCall(
 	if c.Crosses != "" {
 		left.Facts["crosses"] = true
 	}
+	if c.Rehearsal {
+		left.Facts["rehearsal"] = true
+	}
 	start := time.Now()
 	if d.Effect.Kind == core.EffectRead {
 		return func(result core.CallResult, err error) {

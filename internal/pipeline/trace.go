@@ -45,6 +45,7 @@ func (x *programExecution) RecordSent(
 	if refused != nil {
 		return ctx, nil, x.halt.waitIfEnding(ctx)
 	}
+	c.Rehearsal = x.isRehearsing()
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
 		release()

@@ -2,9 +2,12 @@ package jsonschema
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"maps"
+	mathrand "math/rand/v2"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +23,36 @@ const (
 // PlaceholderFor returns a sample value for a schema. An object has every property, an array has one item, and a
 // string contains a word that describes it. In a dry run, programs get it in place of a real result. It satisfies
 // simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
-func PlaceholderFor(raw []byte) json.RawMessage {
+func PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, nil) }
+
+// PlaceholderMark marks placeholder values, so that they can be found in the arguments of later calls. The zero value
+// is not usable; use NewPlaceholderMark.
+type PlaceholderMark struct {
+	text   string
+	number string // decimal digits
+}
+
+// NewPlaceholderMark returns a mark that no real value contains, because it is random.
+func NewPlaceholderMark() *PlaceholderMark {
+	return &PlaceholderMark{text: "unknown-" + strings.ToLower(rand.Text()[:12]), number: strconv.Itoa(7e14 + mathrand.IntN(1e14))}
+}
+
+// PlaceholderFor works like the function PlaceholderFor, but marks values: strings without a format, e-mail addresses,
+// URLs, and the integers whose name says that they are ids. Other values are not marked, because programs may parse
+// them or count with them.
+func (m *PlaceholderMark) PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, m) }
+
+// IsIn reports whether a JSON document contains a marked value, or a text that was made from one.
+func (m *PlaceholderMark) IsIn(document []byte) bool {
+	return bytes.Contains(document, []byte(m.text)) || bytes.Contains(document, []byte(m.number))
+}
+
+func makePlaceholder(raw []byte, mark *PlaceholderMark) json.RawMessage {
 	doc, err := Decode(raw)
 	if err != nil {
 		return json.RawMessage("{}")
 	}
-	m := placeholderMaker{root: doc}
+	m := placeholderMaker{root: doc, mark: mark}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -38,6 +65,7 @@ func PlaceholderFor(raw []byte) json.RawMessage {
 type placeholderMaker struct {
 	root any
 	made int
+	mark *PlaceholderMark // nil marks nothing
 }
 
 // makeValue returns a sample value for s. It returns null in place of parts that would make the value too large.
@@ -64,7 +92,7 @@ func (m *placeholderMaker) makeValue(s any, depth int) any {
 	case "array":
 		return m.makeArray(o, depth)
 	case "string":
-		return textFor(o)
+		return m.textFor(o)
 	case "integer", "number":
 		return numberFor(o)
 	case "boolean":
@@ -200,7 +228,7 @@ func (m *placeholderMaker) makeObject(o map[string]any, depth int) any {
 	properties, _ := o["properties"].(map[string]any)
 	required, _ := o["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		v := m.makeValue(properties[name], depth+1)
+		v := m.markID(name, m.makeValue(properties[name], depth+1))
 		if v == nil && !slices.Contains(required, any(name)) {
 			continue
 		}
@@ -246,11 +274,25 @@ var ofFormat = map[string]string{
 	"uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.invalid",
 }
 
-func textFor(o map[string]any) any {
+// idName matches the names of values that identify something, such as id, userId and order_number.
+var idName = regexp.MustCompile(`^(?:id|ID|key|number)$|[a-z]I[dD]$|_(?:id|ID|key|number)$`)
+
+// markID returns the marked number if v is a number and its name says that it is an id. Otherwise it returns v.
+func (m *placeholderMaker) markID(name string, v any) any {
+	if _, number := v.(float64); number && m.mark != nil && idName.MatchString(name) {
+		return json.Number(m.mark.number)
+	}
+	return v
+}
+
+func (m *placeholderMaker) textFor(o map[string]any) any {
 	format, _ := o["format"].(string)
 	s, known := ofFormat[format]
 	if !known {
 		s = "(dry run)"
+	}
+	if m.mark != nil {
+		s = strings.NewReplacer("(dry run)", m.mark.text, "dry-run", m.mark.text).Replace(s)
 	}
 	if least, ok := limitOf(o["minLength"]); ok && int(least) > len(s) {
 		s += strings.Repeat("-", min(int(least), placeholderText)-len(s))

@@ -229,10 +229,9 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 			Message: fmt.Sprintf("%s needs you to log in. The program that waits for it then continues.", core.EscapeIllegible(a.Server)),
 		}
 	}
-	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
-	if a.HasScopes() {
-		values = append(values, string(core.ScopeRun), string(core.ScopeAlways))
-		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool for arguments of this shape")
+	var values, titles []string
+	for _, scope := range a.Scopes() {
+		values, titles = append(values, string(scope)), append(titles, a.ScopeTitle(scope))
 	}
 	schema := map[string]any{
 		"type": "object", "required": []string{"decision"},
@@ -241,9 +240,9 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 			"note":     map[string]any{"type": "string", "title": "Why not", "description": "the model sees it"},
 		},
 	}
-	if a.HasScopes() {
+	if len(values) > 1 {
 		schema["properties"].(map[string]any)["calls"] = map[string]any{
-			"type": "integer", "minimum": max(1, a.Count), "title": "At most this many calls", "description": "with an approval for the rest of this run",
+			"type": "integer", "minimum": max(1, a.Count, len(a.Effects)), "title": "At most this many calls", "description": "with an approval for the rest of this run",
 		}
 	}
 	if !a.ShowInForms {
@@ -282,9 +281,9 @@ func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 		return core.ApprovalAnswer{Note: "the request was dismissed", By: "client"}
 	case r.Action == "accept" && a.Login != "":
 		return core.ApprovalAnswer{Approve: true, By: "client"} // the page is open
-	case r.Action != "accept" || decision == "" || err != nil:
+	case r.Action != "accept" || decision == "" || err != nil || scope == core.ScopeEach && !a.Start:
 		return core.ApprovalAnswer{Note: note, By: "client"}
-	case !a.HasScopes():
+	case !slices.Contains(a.Scopes(), scope):
 		scope = core.ScopeOnce
 	}
 	answer := core.ApprovalAnswer{Approve: true, Scope: scope, By: "client"}

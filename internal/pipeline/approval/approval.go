@@ -312,6 +312,10 @@ func (t *ApprovalTable) grantScope(e *tableEntry) {
 		t.relieveUnusual(e)
 		return
 	}
+	if e.Start {
+		t.grantExpected(e)
+		return
+	}
 	if !e.HasScopes() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
 		return
 	}
@@ -441,6 +445,11 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]
+	if ok {
+		if refused := checkScope(e.Question, a); refused != nil {
+			return refused
+		}
+	}
 	switch {
 	case !ok:
 		return core.Errorf(core.KindInvalidArguments, "approval", "no approval request has the id %q: it was answered, expired, or was cancelled", id)

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"retort/internal/base/deadline"
-	"retort/internal/base/jsonschema"
 	"retort/internal/core"
 	"retort/internal/policy"
 	"retort/internal/sandbox"
@@ -101,6 +100,8 @@ type ExecutionContext struct {
 	// Rehearse, if set, is called in place of sending a call that may have effects. It is set in a dry run. The
 	// program then gets a placeholder value of the tool's declared or inferred type.
 	Rehearse func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error
+	// Rehearsal, if set, connects this run of the program with another one: in the first, effects are only recorded.
+	Rehearsal *Rehearsal
 	// Learn, if set, is called with each result that a program gets. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
 	// Scope names the principal, session and policy of the execution. Cached answers are reused only by executions
@@ -241,7 +242,9 @@ func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 			}
 			if d.Effect.Kind == core.EffectRead && !tool.RequiresApproval() && c.Crosses == "" {
 				ctx = x.withRecheck(ctx, inForce, tool, c)
-				return x.refreshOnChange(ctx, tool)(sendCall(ctx, x, next, tool, c, d))
+				return x.Rehearsal.readOnce(tool, c, func() (core.CallResult, error) {
+					return x.refreshOnChange(ctx, tool)(sendCall(ctx, x, next, tool, c, d))
+				})
 			}
 			if x.Rehearse != nil {
 				return recordIntended(x, tool, c, d)
@@ -253,6 +256,7 @@ func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 				}
 				c, inForce = approved, x.Policy.InForce() // Approve judges it again after it has waited
 			}
+			x.Rehearsal.endReuse()
 			r.began.Add(1)
 			defer r.ended.Add(1)
 			ctx = x.withRecheck(ctx, inForce, tool, c)
@@ -369,10 +373,11 @@ func uncertainError(err error, d policy.AccessDecision) error {
 }
 
 func recordIntended(x ExecutionContext, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.CallResult, error) {
+	x.Rehearsal.endReuse()
 	if err := x.Rehearse(t, c, d); err != nil {
 		return core.CallResult{}, err.AtTool(c.Server, c.Tool)
 	}
-	return core.CallResult{Value: jsonschema.PlaceholderFor(t.AnswerSchema())}, nil
+	return core.CallResult{Value: x.Rehearsal.placeholderFor(t)}, nil
 }
 
 // upstreamHost returns the innermost ToolHost. It sends calls to the upstream server and converts results to the

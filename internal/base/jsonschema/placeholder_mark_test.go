@@ -1,0 +1,39 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestPlaceholderMark checks which values of a placeholder are marked, and that they are found again.
+func TestPlaceholderMark(t *testing.T) {
+	mark := NewPlaceholderMark()
+	value := mark.PlaceholderFor([]byte(`{"type":"object","properties":{
+		"name":{"type":"string"},"mail":{"type":"string","format":"email"},"at":{"type":"string","format":"date-time"},
+		"link":{"type":"string","format":"uri"},"state":{"enum":["open","closed"]},"count":{"type":"integer"},
+		"id":{"type":"integer"},"orderId":{"type":"integer"},"identity":{"type":"integer"},"paid":{"type":"integer"}}}`))
+	var made map[string]json.RawMessage
+	if err := json.Unmarshal(value, &made); err != nil {
+		t.Fatal(err)
+	}
+	for name, marked := range map[string]bool{
+		"name": true, "mail": true, "link": true, "id": true, "orderId": true,
+		"at": false, "state": false, "count": false, "identity": false, "paid": false,
+	} {
+		if mark.IsIn(made[name]) != marked {
+			t.Errorf("%s is %s; marked must be %v", name, made[name], marked)
+		}
+	}
+	var id int64
+	if err := json.Unmarshal(made["id"], &id); err != nil || id >= 1<<53 {
+		t.Errorf("the id %s is not a number that JavaScript has exactly: %v", made["id"], err)
+	}
+	if other := NewPlaceholderMark(); other.IsIn(value) {
+		t.Error("two marks are equal")
+	}
+	text, _ := json.Marshal(map[string]string{"text": "See <" + strings.Trim(string(made["name"]), `"`) + "> & more"})
+	if !mark.IsIn(text) {
+		t.Errorf("%s: a text that was made from a marked value is not found", text)
+	}
+}

@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/pipeline/check"
+	"retort/internal/pipeline/check/rules"
+	"retort/internal/pipeline/relay"
+	"retort/internal/policy"
+	"retort/internal/sandbox"
+)
+
+// maxRehearsal bounds the time that a program may run to find out which calls it will make.
+const maxRehearsal = 10 * time.Second
+
+// askFirst asks a person, before a program starts, about the calls that it is expected to make and that need approval.
+// To find these calls, it runs the program without its effects. It asks nobody if the settings disable it, if the
+// program cannot be run in this way, or if there would be a question about a single call only: that is asked when the
+// call is made. An approval covers exactly the listed calls, so a program that behaves differently when it really runs
+// gains nothing.
+func (x *programExecution) askFirst(ctx context.Context, v check.Verdict, spec sandbox.SandboxSpec) *core.Error {
+	if !x.isWorthRehearsing(v.Risk) {
+		return nil
+	}
+	calls := &expectedCalls{real: x, rehearsal: relay.NewRehearsal(), other: map[otherCalls]int{}}
+	x.rehearse(ctx, calls, v, spec)
+	x.execution.run.Store(x)
+	calls.rehearsal.BeginRealRun()
+	x.rehearsal = calls.rehearsal
+	x.setTools(x.tools)
+	if calls.dropped || len(calls.batch.effects) == 0 || calls.total < 2 {
+		return nil
+	}
+	q := x.batchQuestion(calls.batch)
+	q.Start, q.Reasons = true, append(q.Reasons, calls.describeOthers()...)
+	answer, refused := x.askApproval(ctx, q)
+	if refused == nil && answer.Scope != core.ScopeEach {
+		x.granted.addApproved(calls.batch.effects, answer)
+	}
+	return refused
+}
+
+// isWorthRehearsing reports whether a program may make several calls with effects, of which a person must be asked about
+// at least one. Programs that use the network or commands cannot be rehearsed, because these would have effects.
+// Programs that call approve ask for themselves.
+func (x *programExecution) isWorthRehearsing(r rules.ProgramRisk) bool {
+	if !x.pipeline.Approvals.AskFirst || x.plan != nil || x.req.Code == "" || r.UsesNetwork() ||
+		strings.Contains(x.req.Code, "approve(") {
+		return false
+	}
+	several, asks := 0, false
+	for _, u := range r.Uses {
+		t, ok := x.tools.FindTool(u.Tool)
+		if !ok {
+			continue
+		}
+		d := x.pipeline.Policy.DecideTool(t)
+		if d.Verdict == policy.Deny || d.Effect.Kind == core.EffectRead {
+			continue
+		}
+		if several++; u.Loop {
+			several++
+		}
+		asks = asks || x.pipeline.aboutCall(d) != ""
+	}
+	return asks && several > 1
+}
+
+// isRehearsing reports whether this is the run that finds out what a person has to be asked about.
+func (x *programExecution) isRehearsing() bool { return x.plan != nil && x.plan.expected != nil }
+
+// rehearse runs the program without its effects, and collects the calls with effects that it would make. Whatever goes
+// wrong in this run is of no consequence: calls that were not found are asked about when they are made.
+func (x *programExecution) rehearse(ctx context.Context, calls *expectedCalls, v check.Verdict, spec sandbox.SandboxSpec) {
+	limited := min(x.req.Limits.Timeout, maxRehearsal)
+	run, err := x.execution.openProgram(&effectPlan{
+		rehearsal: true, touched: map[string]bool{}, mask: x.maskJSON, expected: calls,
+	})
+	defer run.closeRehearsal()
+	if err != nil {
+		calls.drop()
+		return
+	}
+	run.risk, run.skills = x.risk, x.skills
+	run.setTools(x.tools)
+	box, err := x.pipeline.Sandboxes.Prepare(ctx, x.req.Sandbox, spec)
+	if err != nil {
+		calls.drop()
+		return
+	}
+	defer box.Close()
+	program := v.Program
+	program.ID, program.Limits = x.req.ID, x.req.Limits
+	program.Limits.Timeout = limited
+	inside, stop := context.WithCancel(ctx)
+	defer stop()
+	run.halt.begin(stop)
+	run.attachCommands(box)
+	host, disconnect := run.openNetwork()
+	_, err = box.Run(inside, program, host)
+	disconnect()
+	if err != nil || run.halt.why() != nil || len(run.commands.planned) > 0 {
+		calls.drop()
+	}
+}
+
+// closeRehearsal discards what a rehearsal has written, and closes its files.
+func (x *programExecution) closeRehearsal() {
+	if x.draft != nil {
+		_ = x.draft.Close()
+	}
+	if x.files != nil {
+		_ = x.files.Close()
+	}
+}
+
+// expectedCalls collects the calls with effects that a rehearsal of a program finds. It is safe for concurrent use.
+type expectedCalls struct {
+	real      *programExecution // which judges the calls
+	rehearsal *relay.Rehearsal
+
+	mu      sync.Mutex
+	batch   judgedBatch        // calls that a person must approve
+	total   int                // calls with effects
+	other   map[otherCalls]int // numbers of the other calls with effects
+	dropped bool               // the rehearsal says too little
+}
+
+// otherCalls describes calls of one tool that a question does not list.
+type otherCalls struct{ tool, reason string }
+
+// connect makes the relay of a rehearsal pass calls with effects to c.
+func (c *expectedCalls) connect(r *relay.ExecutionContext) {
+	r.Rehearsal, r.Rehearse = c.rehearsal, c.addCall
+	if r.Learn != nil {
+		r.Learn = c.real.learnAnswer
+	}
+}
+
+func (c *expectedCalls) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped = true
+}
+
+// noteApprove notes that the program calls approve, so that it asks for itself.
+func (c *expectedCalls) noteApprove() { c.drop() }
+
+// addCall adds a call that the program would make. It returns an error, which ends the rehearsal, if there are too many.
+func (c *expectedCalls) addCall(t *core.Tool, call core.ToolCall, d policy.AccessDecision) *core.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.total++; c.total > maxBatch || c.batch.size > maxPlan {
+		return core.Errorf(core.KindLimit, "pipeline.rehearsal", "the program makes too many calls to ask about them together")
+	}
+	switch {
+	case c.rehearsal.DependsOnEffects(call.Arguments):
+		c.addOther(t, "its arguments depend on results that are not known yet")
+	case t.RequiresApproval() || rules.ReadArguments(call.Tool, call.Arguments).Critical != "" || c.real.findRepeats(t, call).rule != "":
+		c.addOther(t, "each of these calls is asked about when it is made")
+	case c.isCovered(t, call, d) || !c.real.addToBatch(&c.batch, relay.JudgedCall{ToolCall: call, Definition: t, Decision: d}):
+		c.addOther(t, "this needs no approval")
+	}
+	return nil
+}
+
+// addOther counts a call that the question does not list, for the given reason.
+func (c *expectedCalls) addOther(t *core.Tool, reason string) {
+	c.other[otherCalls{core.LegibleLine(t.Server) + "." + core.LegibleLine(t.Name), reason}]++
+}
+
+// isCovered reports whether an earlier approval covers a call, so that nobody would be asked about it.
+func (c *expectedCalls) isCovered(t *core.Tool, call core.ToolCall, d policy.AccessDecision) bool {
+	x := c.real
+	rule := x.whyAsk(t, call, d, false)
+	return rule != "" && x.pipeline.Approvals.Table.IsCovered(x.aboutCall(rule, t, call, d))
+}
+
+// describeOthers returns a line for each tool whose calls the question does not list, with their number and the reason.
+func (c *expectedCalls) describeOthers() (lines []string) {
+	for other, n := range c.other {
+		lines = append(lines, fmt.Sprintf("the program also calls %s (%d): %s", other.tool, n, other.reason))
+	}
+	slices.Sort(lines)
+	return lines
+}

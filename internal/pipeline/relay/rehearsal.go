@@ -1,0 +1,133 @@
+package relay
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/base/canonjson"
+	"retort/internal/base/jsonschema"
+	"retort/internal/core"
+)
+
+// Bounds on the answers that a rehearsal keeps for the real run of the program.
+const (
+	maxAnswerAge   = time.Minute // when it is reused
+	maxAnswerBytes = 2 << 20     // of all together; they do not count towards the engine's memory budget
+)
+
+// Rehearsal connects the two runs of a program that Retort first runs without its effects, to find out what a person
+// has to be asked about. In the rehearsal, it keeps the answers of calls that only read. In the real run, equal calls get
+// these answers, in the same order, so that servers are not asked twice. Each run does so only until its first call with
+// effects. It is safe for concurrent use.
+type Rehearsal struct {
+	mark *jsonschema.PlaceholderMark
+
+	mu      sync.Mutex
+	real    bool                    // the program really runs
+	changed bool                    // a call with effects was made in this run, or recorded
+	answers map[string][]keptAnswer // by call
+	size    int                     // of all answers, in bytes
+}
+
+// keptAnswer is the answer of a call in a rehearsal.
+type keptAnswer struct {
+	value json.RawMessage
+	at    time.Time
+}
+
+// NewRehearsal returns a Rehearsal that begins with the run in which the program has no effects.
+func NewRehearsal() *Rehearsal {
+	return &Rehearsal{mark: jsonschema.NewPlaceholderMark(), answers: map[string][]keptAnswer{}}
+}
+
+// BeginRealRun notes that the program now really runs.
+func (h *Rehearsal) BeginRealRun() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.real, h.changed = true, false
+}
+
+// DependsOnEffects reports whether the arguments of a call contain a placeholder, because they depend on the result of
+// a call that the rehearsal did not make. They are not known before the real run.
+func (h *Rehearsal) DependsOnEffects(arguments json.RawMessage) bool { return h.mark.IsIn(arguments) }
+
+// placeholderFor returns the value that a program gets in place of the result of a call that was not made.
+func (h *Rehearsal) placeholderFor(t *core.Tool) json.RawMessage {
+	if h == nil {
+		return jsonschema.PlaceholderFor(t.AnswerSchema())
+	}
+	return h.mark.PlaceholderFor(t.AnswerSchema())
+}
+
+// readOnce makes a call that only reads, or returns the answer of the rehearsal in its place. A rehearsal does not send
+// calls whose arguments are not known; the program gets a placeholder then.
+func (h *Rehearsal) readOnce(t *core.Tool, c core.ToolCall, send func() (core.CallResult, error)) (core.CallResult, error) {
+	if h == nil {
+		return send()
+	}
+	key, real := callKey(t, c), h.isReal()
+	switch {
+	case !real && h.DependsOnEffects(c.Arguments):
+		return core.CallResult{Value: h.placeholderFor(t)}, nil
+	case real:
+		if value, ok := h.takeAnswer(key, time.Now()); ok {
+			return core.CallResult{Value: value}, nil
+		}
+		return send()
+	}
+	result, err := send()
+	if err == nil && !result.SavedFiles {
+		h.keepAnswer(key, keptAnswer{result.Value, time.Now()})
+	}
+	return result, err
+}
+
+func (h *Rehearsal) isReal() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.real
+}
+
+// callKey identifies calls that are equal: the same tool with the same definition and the same arguments.
+func callKey(t *core.Tool, c core.ToolCall) string {
+	return strings.Join([]string{c.Server, c.Tool, t.Pin, string(canonjson.MarshalOrKeep(c.Arguments))}, "\x00")
+}
+
+func (h *Rehearsal) keepAnswer(key string, a keptAnswer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.changed && h.size+len(a.value) <= maxAnswerBytes {
+		h.size += len(a.value)
+		h.answers[key] = append(h.answers[key], a)
+	}
+}
+
+// takeAnswer returns the next kept answer of a call, and removes it. ok is false if there is no answer that is recent
+// enough.
+func (h *Rehearsal) takeAnswer(key string, now time.Time) (value json.RawMessage, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.answers[key]) == 0 {
+		return nil, false
+	}
+	next := h.answers[key][0]
+	h.answers[key] = h.answers[key][1:]
+	age := now.Sub(next.at)
+	return next.value, age >= 0 && age <= maxAnswerAge
+}
+
+// endReuse removes the kept answers and keeps no more, because a call with effects has been recorded or is about to be
+// sent. Later answers can depend on it.
+func (h *Rehearsal) endReuse() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.real {
+		h.answers = nil
+	}
+	h.changed = true
+}
