@@ -70,6 +70,9 @@ func TestKilledWhilePending(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"files": {"command": "retort", "args": ["demo-server", "files"]}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "retort.yaml"), []byte("approval: {askFirst: false}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	first := speakTo(t, dir)
 	o := first.call("execute_code", map[string]any{"code": `
 		await files.createDirectory({path: '/srv/nordlys/a'});

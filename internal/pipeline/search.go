@@ -31,7 +31,7 @@ const (
 
 	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
 	// these are described by one line each.
-	searchTokens = 500
+	searchTokens = 100
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
@@ -112,7 +112,7 @@ func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, la
 		found.Tools[i].Definition = definition
 	}
 	if short > 0 {
-		found.Warnings = append(found.Warnings, fmt.Sprintf("the last %d definitions are one line each; get_tool_definition has them in full", short))
+		found.Warnings = append(found.Warnings, fmt.Sprintf("the last %d are abridged; get_tool_definition has them in full", short))
 	}
 }
 

@@ -39,25 +39,36 @@ func NewPlaceholderMark() *PlaceholderMark {
 
 // PlaceholderFor works like the function PlaceholderFor, but marks values: strings without a format, e-mail addresses,
 // URLs, and the integers whose name says that they are ids. Other values are not marked, because programs may parse
-// them or count with them.
+// them or count with them. Without a schema, it returns an object with one marked member.
 func (m *PlaceholderMark) PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, m) }
 
-// IsIn reports whether a JSON document contains a marked value, or a text that was made from one.
+// IsIn reports whether a JSON document contains a marked value, or a text that was made from one. It also returns true
+// for texts that JavaScript makes from a placeholder that lacks a member: "undefined" and "[object Object]".
 func (m *PlaceholderMark) IsIn(document []byte) bool {
-	return bytes.Contains(document, []byte(m.text)) || bytes.Contains(document, []byte(m.number))
+	return slices.ContainsFunc([]string{m.text, m.number, "undefined", "[object Object]"}, func(sign string) bool {
+		return bytes.Contains(document, []byte(sign))
+	})
+}
+
+// emptyObject returns the placeholder without a schema. m may be nil.
+func (m *PlaceholderMark) emptyObject() json.RawMessage {
+	if m == nil {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(`{"` + m.text + `":true}`)
 }
 
 func makePlaceholder(raw []byte, mark *PlaceholderMark) json.RawMessage {
 	doc, err := Decode(raw)
-	if err != nil {
-		return json.RawMessage("{}")
+	if o, ok := doc.(map[string]any); err != nil || ok && len(o) == 0 {
+		return mark.emptyObject()
 	}
 	m := placeholderMaker{root: doc, mark: mark}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(m.makeValue(doc, 0)) != nil {
-		return json.RawMessage("{}")
+		return mark.emptyObject()
 	}
 	return bytes.TrimSpace(b.Bytes())
 }

@@ -29,6 +29,11 @@ func TestPlaceholderMark(t *testing.T) {
 	if err := json.Unmarshal(made["id"], &id); err != nil || id >= 1<<53 {
 		t.Errorf("the id %s is not a number that JavaScript has exactly: %v", made["id"], err)
 	}
+	for _, schema := range []string{"", "{}"} {
+		if v := mark.PlaceholderFor([]byte(schema)); !json.Valid(v) || !mark.IsIn(v) {
+			t.Errorf("without a schema (%q) the placeholder %s is not marked", schema, v)
+		}
+	}
 	if other := NewPlaceholderMark(); other.IsIn(value) {
 		t.Error("two marks are equal")
 	}

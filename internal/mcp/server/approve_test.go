@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -39,15 +40,20 @@ func TestMain(m *testing.M) {
 // unhurried limits programs to one hour, which no test program reaches even on a slow machine.
 var unhurried = engine.Limits{Timeout: time.Hour}
 
-// judged opens an engine with one demo server and returns both. The demo server records the calls that it gets, so a
-// test can count the calls that had an effect.
+// judged opens an engine that asks about each call when a program makes it.
 func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
+	return judgedWith(t, "approval: {askFirst: false}")
+}
+
+// judgedWith opens an engine with settings and one demo server, and returns both. The demo server records the calls
+// that it gets, so a test can count the calls that had an effect.
+func judgedWith(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,6 +244,55 @@ func TestElicitationOfRows(t *testing.T) {
 		}
 		if forms.Load() > 2 || tables.Load() < 1 { // two if the first was shown before the others came
 			t.Errorf("%s: %d forms, %d of them with a table", version, forms.Load(), tables.Load())
+		}
+	}
+}
+
+// TestElicitationBeforeStart checks that a form before a program starts shows all calls that need approval, and what
+// each of its answers means, in both protocol versions.
+func TestElicitationBeforeStart(t *testing.T) {
+	t.Parallel()
+	const loop = `let made; for (const i of [1, 2, 3]) made = await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'});
+	await files.writeFile({path: '/srv/nordlys/4.txt', content: JSON.stringify(made)}); return 4`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for _, c := range []struct {
+			first  map[string]any // the answer to the first form
+			later  string         // the answers to later forms
+			forms  int64
+			writes int
+		}{
+			{map[string]any{"decision": "once"}, "once", 2, 4}, // the fourth call depends on the third
+			{map[string]any{"decision": "once"}, "no", 2, 3},
+			{map[string]any{"decision": "run"}, "no", 1, 4},
+			{map[string]any{"decision": "run", "calls": 4}, "no", 1, 4},
+			{map[string]any{"decision": "run", "calls": 3}, "no", 2, 3},
+			{map[string]any{"decision": "always"}, "no", 1, 4},
+			{map[string]any{"decision": "each"}, "no", 2, 0},
+			{map[string]any{"decision": "no"}, "once", 1, 0},
+		} {
+			t.Run(fmt.Sprintf("%s/%v/%s", version, c.first, c.later), func(t *testing.T) {
+				e, server := judgedWith(t, "")
+				var forms atomic.Int64
+				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					if forms.Add(1) > 1 {
+						return accept(c.later), nil
+					}
+					for _, want := range []string{"the program has not started", "arguments that differ:\n", "1.txt", "3.txt", "not known yet"} {
+						if !strings.Contains(r.Params.Message, want) {
+							t.Errorf("the form lacks %q: %s", want, r.Params.Message)
+						}
+					}
+					if n := len(server.RecordedEffects()); n != 0 {
+						t.Errorf("%d calls with effects were made before the answer", n)
+					}
+					return &mcp.ElicitResult{Action: "accept", Content: c.first}, nil
+				})
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": loop}})
+				o := outcomeOf(t, r, err)
+				if wrote(server) != c.writes || forms.Load() != c.forms || (o.Status == core.StatusOK) != (c.writes == 4) {
+					t.Errorf("%s %+v: %d forms, %d written; want %d and %d", o.Status, o.Error, forms.Load(), wrote(server), c.forms, c.writes)
+				}
+			})
 		}
 	}
 }

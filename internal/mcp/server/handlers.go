@@ -125,9 +125,13 @@ func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any
 	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	return s.engine.Search(ctx, core.ToolQuery{
+	found, err := s.engine.Search(ctx, core.ToolQuery{
 		Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: a.Language,
 	})
+	for i := range found.Tools {
+		found.Tools[i].Cached = false // a model cannot use it: a call starts the server
+	}
+	return found, err
 }
 
 func (s *Server) describeTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {

@@ -338,7 +338,11 @@ func (w *typeShortener) shortObject(n *typeNode, depth int) string {
 			fields = append(fields, w.dialect.formatField(f, w.shortNode(f.node, depth-1))+w.fieldDoc(f))
 		}
 	}
-	if n.index != nil {
+	switch {
+	case n.index == nil:
+	case w.docs && n.index.shape != shapeNever:
+		fields = append(fields, "[key: string]: "+w.shortNode(n.index, depth-1))
+	default:
 		w.lossy = w.lossy || n.index.shape != shapeNever
 		fields = append(fields, "…")
 	}
