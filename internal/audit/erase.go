@@ -11,19 +11,20 @@ import (
 
 // EraseResult counts what was erased from an audit log.
 type EraseResult struct {
-	Keys    int   // of executions and sessions: their bodies cannot be read any more
-	Scanned int64 // entries that were looked through
+	Keys    int   // destroyed keys of executions and sessions; the bodies they encrypted cannot be read any more
+	Scanned int64 // entries that were searched
 }
 
-// settled is how long erasing waits before it erases a second time. It is longer than the time for which an engine
-// queues entries, so that entries queued at the first time are erased too.
-const settled = 250 * time.Millisecond
+// eraseRepeatDelay is how long an erasure waits before it erases a second time. It is longer than an engine keeps
+// entries in its queue, so that entries which were queued at the first time are erased too.
+const eraseRepeatDelay = 250 * time.Millisecond
 
-// EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
-// memory and use them for further bodies, but nobody will be able to read these bodies.
+// EraseSession destroys the keys of all entry bodies of a principal's session, so that these bodies cannot be read
+// any more. A running execution still encrypts further bodies with its key in memory. Nobody can read these
+// either.
 func (r *LogReader) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
-		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*eraseRepeatDelay); err != nil {
 			return out, err
 		}
 		for _, s := range r.Stores {
@@ -68,9 +69,9 @@ func uncertainErasure(err error) error {
 	).WithHint("run it again: what is already erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies that mention a person, in all stores and archives. The function
-// mentions decides whether a text mentions the person. EraseMentions calls it for the whole body and for every name
-// and string in the body's JSON, together with the principal and the session of the entry.
+// EraseMentions destroys the keys of all entry bodies that mention a person, in all stores and archives. The
+// function mentions decides whether a text mentions the person. EraseMentions calls it for the whole body and for
+// every name and string in the body's JSON, together with the principal and the session of the entry.
 func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
@@ -81,7 +82,7 @@ func (r *LogReader) EraseMentions(
 			WithHint("erase whole sessions, or run this as the user who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
-		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*eraseRepeatDelay); err != nil {
 			return e.out, err
 		}
 		if e.opener.chains, err = r.listChains(ctx); err != nil {
@@ -112,9 +113,9 @@ type subjectEraser struct {
 	opener   *bodyOpener
 	mentions func(principal, session, text string) bool
 	progress func(int64)
-	from     map[string]int64 // the last entry of a chain that was looked at
-	doomed   map[string]bool  // keys, of the chain at hand
-	shut     int64            // bodies that could not be opened
+	from     map[string]int64 // by chain: sequence number of the last entry that was searched
+	doomed   map[string]bool  // IDs of keys to destroy, of the chain being searched
+	shut     int64            // number of bodies that could not be decrypted
 	out      EraseResult
 }
 

@@ -15,22 +15,22 @@ import (
 
 // Query selects the entries of one page.
 type Query struct {
-	Filter        // but Before, Limit and Bare
-	Text   string // that an entry has, in whatever case, in its fields, its facts or its body
-	Limit  int    // entries of a page; 50 if 0
-	Cursor string // of the page before; empty: the newest
+	Filter        // its fields Before, Limit and Bare are ignored
+	Text   string // selects entries that contain this text in a field, the facts or the body, in upper or lower case
+	Limit  int    // maximum number of entries; 0: 50
+	Cursor string // Cursor of the previous page; "": begin with the newest entry
 }
 
 // Page holds one page of entries, newest first.
 type Page struct {
 	Entries  []Entry  `json:"entries"`
-	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
+	Cursor   string   `json:"cursor,omitempty"` // for the next page; "": this is the last one
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 const (
 	pageSize  = 50
-	openBatch = 256 // rows whose keys are looked up at once
+	openBatch = 256 // rows whose keys are looked up together
 	keptKeys  = 1024
 )
 
@@ -82,8 +82,8 @@ func placeFrom(cursor string) (*RowPosition, error) {
 }
 
 // StreamEntries streams matching entries with decrypted bodies, newest first. The argument few is the number of
-// entries that the caller expects to read, or 0 if it is unknown. StreamEntries adds a warning for each file, or part
-// of a file, that cannot be read.
+// entries that the caller expects to read, or 0 if that is unknown. StreamEntries appends to warnings one warning
+// for each file, or part of a file, that cannot be read.
 func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
@@ -136,11 +136,11 @@ type bodyOpener struct {
 	ctx    context.Context
 	record *LogReader
 	chains []*recordChain
-	wrap   cipher.AEAD            // nil: bodies stay closed
-	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
-	there  map[string]bool        // keys that are there, whoever can open them
-	of     map[string][2]string   // the session and the principal of keys that are there
-	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
+	wrap   cipher.AEAD            // decrypts the keys; nil: no body is decrypted
+	keys   map[string]cipher.AEAD // by chain and ID; nil value: the key was destroyed
+	there  map[string]bool        // keys that exist, even if they cannot be decrypted
+	of     map[string][2]string   // session and principal of the keys that exist
+	shut   map[string]bool        // keys that are encrypted for another person, or damaged
 }
 
 func (r *LogReader) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {

@@ -12,7 +12,7 @@ import (
 // unconfirmedBatch is a batch whose write returned an error, although the store may have written it.
 type unconfirmedBatch struct {
 	items []*queuedRow
-	seq   int64 // of its last row
+	seq   int64 // sequence number of its last row
 	hash  []byte
 }
 
@@ -84,7 +84,7 @@ func (l *Log) waitForMore(d time.Duration) {
 }
 
 // backOff waits after a failed write. It returns earlier if a caller waits for a row. If the log is closed, it
-// returns false at once, and the unwritten entries are lost.
+// returns false without waiting, and the unwritten entries are lost.
 func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed

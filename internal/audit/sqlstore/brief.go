@@ -7,7 +7,7 @@ import (
 	"retort/internal/audit"
 )
 
-// groupTable returns the table or index from which usage is added up. A condition on executions needs the whole
+// groupTable returns the table or index whose rows are added up for usage. A filter by execution needs the whole
 // table, because the index lacks the column for executions.
 func (s *sqlStore) groupTable(q *filterQuery) string {
 	if slices.ContainsFunc(q.conditions, func(c columnCondition) bool { return c.column == "execution" }) {

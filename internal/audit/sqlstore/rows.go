@@ -166,8 +166,8 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	}
 }
 
-// readPage reads the n newest rows that match the filter and are older than the position before. The argument lead is
-// the number of the condition whose index the database uses.
+// readPage reads the n newest rows that match the filter and are older than the position before. The argument lead
+// is the index in q.conditions of the condition for which the database uses an index.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {
@@ -214,7 +214,8 @@ func (s *sqlStore) readPage(
 const maxCountedMatches = 4096
 
 // leadCondition returns the index of the condition that matches the fewest rows, as far as that can be determined
-// quickly, or -1. The database uses that condition's index and checks the other conditions on the rows that it finds.
+// quickly, or -1. The database then uses the index for that column, and checks the other conditions on the rows
+// that it finds.
 func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
 	able := q.moveIndexedFirst()
 	if able < 2 {
