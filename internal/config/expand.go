@@ -7,8 +7,9 @@ import (
 
 // variableLookup finds the values of the variables that the ${…} placeholders in a file name.
 type variableLookup struct {
-	getenv  func(string) (string, bool)
-	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first
+	getenv func(string) (string, bool)
+	// variables that editors define, such as workspaceFolder and userHome; the environment takes precedence
+	builtin map[string]string
 }
 
 // unsetVariable reports a variable that has neither a value nor a default.

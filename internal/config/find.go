@@ -25,7 +25,8 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// userDir returns a directory of the user by the XDG convention, or "".
+// userDir returns a directory of the user by the XDG convention: the value of the environment variable or, if it
+// is not set, the folder fallback in the user's home directory. It returns "" if neither is known.
 func (l *loader) userDir(variable string, fallback ...string) string {
 	if l.options.Getenv != nil {
 		if dir, _ := l.options.Getenv(variable); filepath.IsAbs(dir) {

@@ -147,7 +147,7 @@ func plainValues(p jsonSchema) string {
 	return "text"
 }
 
-// rangeOf returns the bounds of a number with a unit, and a sentence with places for them.
+// rangeOf returns the bounds of a number with a unit, and a format string that describes them.
 func rangeOf(choices []jsonSchema) (low, high, text string) {
 	var number jsonSchema
 	var pattern any

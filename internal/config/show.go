@@ -103,7 +103,7 @@ func (w *yamlWriter) originOf(path string) string {
 	return fmt.Sprintf(" # %s:%d", at.File, at.Line)
 }
 
-// isEmpty reports whether a shown value states nothing.
+// isEmpty reports whether a shown value contains no setting.
 func isEmpty(value any) bool {
 	inner, object := value.([]shownSetting)
 	if !object {
@@ -117,8 +117,8 @@ func isObject(value any) bool {
 	return ok
 }
 
-// isDescribed reports whether an object is written with one line for each key: its keys are settings, or it contains
-// such objects.
+// isDescribed reports whether RenderYAML writes an object with one line for each key. It does so if the keys are
+// settings, or if the object contains such objects.
 func isDescribed(object []shownSetting) bool {
 	return slices.ContainsFunc(object, func(x shownSetting) bool {
 		inner, nested := x.value.([]shownSetting)
