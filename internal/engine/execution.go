@@ -131,7 +131,7 @@ func openSkills(c *configuration, rendered *templates.TemplateSet) *skills.Skill
 	return skills.New(rendered, skills.SkillPlace{Origin: skills.Project, Dir: project}, skills.SkillPlace{Origin: skills.User, Dir: own})
 }
 
-// cleanText returns text without everything that models must not see. It also returns the reasons for what it
+// cleanText returns text without the parts that models must not see. It also returns the reasons for what it
 // removed, each once.
 func cleanText(s *sanitize.TextScanner, text string) (string, []string) {
 	clean, found := s.CleanText(text)

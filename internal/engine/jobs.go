@@ -16,10 +16,10 @@ import (
 
 // Aliases of the types of the job queue.
 type (
-	Job        = core.Job        // a program, an agent task or a call that waits for its turn
+	Job        = core.Job        // a program, an agent task or a call that waits in the queue
 	JobState   = core.JobState   // a Job with its status and Outcome
-	TaskStatus = core.TaskStatus // of a Job
-	TaskCounts = core.TaskCounts // numbers of jobs by status
+	TaskStatus = core.TaskStatus // the status of a Job
+	TaskCounts = core.TaskCounts // the numbers of jobs by status
 )
 
 // ProgramJob returns a Job that executes a request.
@@ -42,7 +42,7 @@ type jobQueue struct {
 	unqueued    map[*unqueuedTask]bool // agent tasks that run without the queue
 }
 
-// openedQueue holds a job queue once it has been opened. The zero value holds none.
+// openedQueue holds the job queue once it has been opened, and nothing before.
 type openedQueue struct{ queue atomic.Pointer[jobs.Queue] }
 
 // newJobQueue returns the job queue of an engine without opening it. Once the queue is open, the engine's other parts
@@ -103,8 +103,8 @@ func (q *jobQueue) recorder() func(core.AuditEvent, bool) *core.Error {
 	return q.data.audit.Record
 }
 
-// lostOutcome returns the Outcome of a job whose engine died while the job ran. It lists the calls that are known to
-// have been sent.
+// lostOutcome returns the Outcome of a job whose engine died while the job ran. It lists the calls that the audit
+// log records as sent.
 func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	if found := q.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
 		return maskOutcome(q.settings.secrets, found)
@@ -112,8 +112,8 @@ func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	return LostJob(t)
 }
 
-// LostJob returns the Outcome of a job whose engine died while the job ran, if it is not known which calls the job
-// made.
+// LostJob returns the Outcome of a job whose engine died while the job ran. It is for a job whose calls are not
+// known.
 func LostJob(t core.JobState) core.Outcome {
 	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the job was running").
@@ -124,8 +124,8 @@ func LostJob(t core.JobState) core.Outcome {
 	return o
 }
 
-// lostPrograms returns the Outcome of the program that a job was running when its engine died. For an agent task, the
-// Outcome lists the calls of all programs that the model wrote.
+// lostPrograms returns the Outcome of the program that a job was running when its engine died. For an agent task,
+// the Outcome lists the calls of all programs that the model wrote.
 func (q *jobQueue) lostPrograms(t core.JobState) core.Outcome {
 	if t.Kind != core.JobTask {
 		return q.execution.pipeline.LostOutcome(t.ID)
@@ -284,7 +284,8 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	return t, e.Work()
 }
 
-// Task returns a job of the engine's principal. Jobs of other principals are not found.
+// Task returns a job of the engine's principal. It returns an error for jobs of other principals, as for unknown
+// ones.
 func (e *Engine) Task(id string) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {
@@ -336,7 +337,7 @@ func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	return e.refreshState(t), err
 }
 
-// WatchTask waits until the state of a job is no longer the state seen, or ctx is done.
+// WatchTask waits until the state of a job differs from seen, or ctx is done.
 func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {
