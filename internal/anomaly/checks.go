@@ -13,25 +13,28 @@ import (
 // Minimum values for a finding. Smaller values are not reported even if they are unusual: they are harmless and often
 // quadruple by chance.
 const (
-	manyCalls       = 200 // in five minutes; of a tool, in an hour
+	manyCalls       = 200 // in five minutes; for a single tool, in an hour
 	manyHourly      = 1000
 	manyRuns        = 60 // in an hour
 	manyDestructive = 10 // in five minutes
 	manyDenials     = 10 // in ten minutes
 	manyProbes      = 5  // in ten minutes
-	manyTokens      = 20 // one after the other
-	tokenRow        = 10 // bytes that an execution reads at least for each token that it got
+	manyTokens      = 20 // privacy tokens with consecutive numbers
+	tokenRow        = 10 // bytes that an execution normally reads for each privacy token that it gets
 	largeAnswer     = 1 << 20
 	largeArguments  = 64 << 10
-	slowCallMillis  = 10_000   // ms
-	muchRead        = 64 << 10 // bytes of an execution
-	muchSent        = 4 << 10  // bytes of an execution
-	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
-	veryMuch        = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
+	slowCallMillis  = 10_000   // milliseconds
+	muchRead        = 64 << 10 // bytes read by an execution
+	muchSent        = 4 << 10  // bytes sent by an execution
+	// writes; a server with fewer earlier writes of the principal counts as rarely written to
+	rareWrites = 5
+	// bytes that one execution may exchange with one host; more is reported even if nothing is known about the
+	// past
+	veryMuch = 10 << 20
 )
 
 // addFinding adds a finding, unless the same one was reported within Cooldown or there is not yet enough data to
-// compare with.
+// compare it with.
 func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core.AuditEvent) {
 	f.Action = d.o.actionFor(f.Kind)
 	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
@@ -43,7 +46,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	if !f.sure {
 		f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
 	}
-	t := d.toldOf(f)
+	t := d.reportFor(f)
 	since := unixSeconds(e) - t.at
 	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < unusualFactor*t.measure {
 		t.more++
@@ -54,9 +57,9 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	d.found = append(d.found, f)
 }
 
-// toldOf returns what was told about a finding's subject in the last report, such as the time and the value. For a
-// subject that was never reported it adds an empty entry.
-func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
+// reportFor returns the last report about a finding's subject, such as its time and value. For a subject that was
+// never reported it adds an empty entry.
+func (d *anomalyDetector) reportFor(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many

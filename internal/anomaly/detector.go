@@ -14,12 +14,12 @@ type anomalyDetector struct {
 	servers *lruCache[string, *usageSeries]
 	running *lruCache[string, *runningExecution]
 	told    *lruCache[findingSubject, *reportedFinding]
-	series  int // of all people
+	series  int // number of usage series of all principals
 	found   []AnomalyFinding
 }
 
-// findingSubject is the key by which repeated reports are suppressed. It names what a finding is about: its kind, and
-// the principal, server, tool or skill concerned.
+// findingSubject identifies what a finding is about: its kind, and the principal, server, tool or skill concerned.
+// It is the key by which repeated reports are suppressed.
 type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -68,9 +68,9 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns the usage series for a key, and creates it if the key has no series yet. The key contains the principal. If
-// there is no room, a new series replaces one of the same principal, or one of the principal that has the most
-// series.
+// seriesFor returns the usage series (learned usual usage) for a key, and creates it if the key has no series yet.
+// The key contains the principal. If there is no room, a new series replaces one of the same principal, or one of
+// the principal that has the most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s
@@ -213,9 +213,9 @@ func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	}
 }
 
-// Names used in the facts of audit log events. UnknownToken is the value of the fact "cause" if a call was refused
-// because it contains a privacy token that does not exist. TokenRun is a fact of a call: how many tokens with
-// consecutive numbers the execution's calls contain so far.
+// Names in the additional data ("facts") of audit log events. UnknownToken is the value of the fact "cause" if a
+// call was refused because it contains a privacy token that does not exist. TokenRun is a fact of a call: how many
+// tokens with consecutive numbers the execution's calls contain so far.
 const (
 	UnknownToken = "unknown_token"
 	TokenRun     = "token_run"

@@ -17,8 +17,8 @@ type AnomalyWatcher struct {
 	mu        sync.Mutex
 	d         *anomalyDetector
 	held      map[string][]activeHold         // by principal
-	questions *lruCache[string, holdQuestion] // by id: what a yes lifts
-	said      *lruCache[string, []string]     // by execution: what its Outcome warns of
+	questions *lruCache[string, holdQuestion] // by ID of the question: what an approval ends
+	said      *lruCache[string, []string]     // warnings for the Outcome, by execution
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
@@ -50,7 +50,7 @@ func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 
 // Judgement is the decision about a call.
 type Judgement struct {
-	Refused *core.Error // not nil: the call must not be sent
+	Refused *core.Error // if not nil, the call must not be sent
 	// Kinds lists, separated by commas, the kinds of the findings because of which the call needs approval. It is
 	// empty if the call needs none. Rule gives the reason as text.
 	Kinds, Rule string
@@ -68,7 +68,7 @@ func (w *AnomalyWatcher) Judge(e core.AuditEvent) Judgement {
 	return j
 }
 
-// ObserveEvent learns from an event and acts on what is unusual about it.
+// ObserveEvent learns from an event, reports what is unusual about it, and carries out the actions.
 func (w *AnomalyWatcher) ObserveEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	w.observeEvent(e)
@@ -101,7 +101,7 @@ func (w *AnomalyWatcher) restoreAction(e core.AuditEvent) {
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
 	f.Skill, _ = e.Facts["skill"].(string)
 	now := numberFrom(e.Facts["now"])
-	if t := w.d.toldOf(f); t.at < unixSeconds(e) || t.measure < now {
+	if t := w.d.reportFor(f); t.at < unixSeconds(e) || t.measure < now {
 		t.at, t.measure = unixSeconds(e), now
 	}
 	action, _ := e.Facts["action"].(string)
@@ -158,15 +158,15 @@ func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 	return found
 }
 
-// maxSaid bounds the number of anomaly warnings that are kept for the Outcome of one execution.
-const maxSaid = 5
+// maxWarnings bounds the number of anomaly warnings that are stored for the Outcome of one execution.
+const maxWarnings = 5
 
 func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {
 	if f.Execution == "" {
 		return
 	}
 	said, _ := w.said.getValue(f.Execution)
-	if len(said) < maxSaid {
+	if len(said) < maxWarnings {
 		w.said.removeKey(f.Execution)
 		w.said.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
 	}

@@ -24,16 +24,16 @@ const (
 	maxTokens       = 1000
 	maxFile         = 1 << 20
 	lockPatience    = 5 * time.Second
-	expiredListTime = 30 * 24 * time.Hour // for which a token is listed that has expired
+	expiredListTime = 30 * 24 * time.Hour // how long an expired token is still listed
 )
 
 // Token describes one of Retort's own tokens without its secret.
 type Token struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // of the principal
+	Name    string    `json:"name"` // name of the principal
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // never, if zero
-	Used    string    `json:"used,omitempty"`   // the last day, in UTC: 2026-05-04
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Used    string    `json:"used,omitempty"`   // day of the last use in UTC, in the form 2026-05-04
 }
 
 // Expired reports whether the token has expired at the time now.
@@ -52,15 +52,15 @@ type storedToken struct {
 // Therefore an MCP server that can write to the file can neither add a token nor restore a revoked one. If the file
 // was tampered with, no token is valid.
 type TokenStore struct {
-	path, key, aside string // aside: the file with the number of writes; the lock is next to it
+	path, key, aside string // aside is the file with the number of writes; the lock file is next to it
 	now              func() time.Time
 
-	mu    sync.Mutex // for the rest
+	mu    sync.Mutex // protects the fields below
 	state storeState
-	used  map[string]string // id → day that is noted, or will be
-	dirty map[string]string // id → day that is to be noted
+	used  map[string]string // day of the last use by token ID, including days that are not written yet
+	dirty map[string]string // days of last use that must still be written, by token ID
 	idle  sync.Cond         // signalled when notes becomes false
-	notes bool              // a goroutine writes days of use
+	notes bool              // a goroutine is writing days of last use
 }
 
 // storeState holds what the token file contained when it was last read.
@@ -77,8 +77,8 @@ func isUnchanged(was seal.FileStamp, path string) bool {
 	return was.FileExists() && was.IsSame(seal.StampOf(path))
 }
 
-// OpenBook returns the store for the tokens in the file at path. key is the path of the file with the key, which need
-// not exist yet.
+// OpenBook returns the TokenStore for the tokens in the file at path. key is the path of the file with the key,
+// which need not exist yet.
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
 	b := &TokenStore{
@@ -324,7 +324,7 @@ func (b *TokenStore) readFile() storeState {
 	return s
 }
 
-// writeCount returns how often the file was written, as recorded next to the key.
+// writeCount returns how often the token file was written, according to the count that is stored next to the key.
 func (b *TokenStore) writeCount() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,7 @@ import "slices"
 // These bounds apply to the groups that a token names.
 const (
 	maxGroups    = 200
-	maxGroupName = 256 // bytes
+	maxGroupName = 256 // bytes of a group's name
 )
 
 // readGroups returns the groups in the configured claim, sorted and without duplicates. If no claim is configured, it
