@@ -23,14 +23,15 @@ import (
 	"time"
 )
 
-// demoToday is the day on which all data pretends to have been created. Nothing in this package reads a clock, except
-// the deployment in the chat.
+// demoToday is the day on which all data appears to have been created. This package reads no clock, except for the
+// deployment in the chat.
 var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
 // productServer describes one kind of bundled server, such as the drive or the CRM.
 type productServer struct {
 	name, title, instructions string
-	build                     func(*serverBase) map[string]toolFunc // made on the first call: tools/list needs no data
+	// is called on the first call, because tools/list needs no data
+	build func(*serverBase) map[string]toolFunc
 }
 
 // bundledProducts returns the bundled servers in the order of presentation.

@@ -13,7 +13,7 @@ import (
 type demoWorld struct {
 	staff     []worldPerson
 	companies []worldCompany
-	contacts  []worldPerson // company by company
+	contacts  []worldPerson // grouped by company
 }
 
 type worldPerson struct {
@@ -27,7 +27,7 @@ func (p worldPerson) mailName() string { h, _, _ := strings.Cut(p.Email, "@"); r
 
 type worldCompany struct {
 	ID, Name, Domain, Industry, Country, City string
-	Employees, Revenue                        int // revenue in euros a year
+	Employees, Revenue                        int // Revenue is in euros per year
 }
 
 const (

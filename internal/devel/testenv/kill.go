@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers, one
-// per line; any other line fails the test. KilledAt kills the child after the given number of lines; 0 means at once.
-// It returns the last number that the child has printed, or the argument none if the child has printed nothing.
+// KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers,
+// one per line; any other line fails the test. KilledAt kills the child after the given number of lines; 0 means
+// as soon as it has started. It returns the last number that the child has printed, or none if the child has
+// printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
