@@ -25,7 +25,7 @@ type EraseResult struct {
 	Values   int `json:"values"`
 	Sessions int `json:"sessions"`        // sessions that had any of the values
 	Files    int `json:"files,omitempty"` // files of the erased session, including its state
-	// executions and sessions whose recorded code, arguments and messages became unreadable
+	// Recorded counts the executions and sessions whose recorded code, arguments and messages became unreadable.
 	Recorded int `json:"recorded,omitempty"`
 }
 

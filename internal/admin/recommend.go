@@ -23,7 +23,7 @@ type Recommendations struct {
 	To      time.Time `json:"to"`
 	Entries int64     `json:"entries"` // number of audit log entries that were read
 	Advice  []Advice  `json:"advice"`
-	// when the registry's list was fetched; nil: there is no list
+	// Registry is when the registry's list was fetched. It is nil if there is no list.
 	Registry *time.Time `json:"registry_fetched,omitempty"`
 	Warnings []string   `json:"warnings,omitempty"`
 }

@@ -23,7 +23,7 @@ import (
 type AuditExport struct {
 	Format string      // "jsonl", "ocsf", "cef" or "csv"
 	Filter AuditFilter // its fields Before, Limit and Bare are ignored
-	// selects entries that contain this text, in upper or lower case; bodies are searched only if Bodies is set
+	// Text selects entries that contain it, in upper or lower case. Bodies are searched only if Bodies is set.
 	Text   string
 	Bodies bool   // whether to include code, arguments and messages
 	After  string // cursor of the previous export; "": begin with the oldest entry

@@ -45,7 +45,8 @@ const (
 	Note    AnomalyAction = "note"    // it is recorded, logged and added to the Outcome
 	Alert   AnomalyAction = "alert"   // an alert is also sent
 	Approve AnomalyAction = "approve" // calls of the principal that may have effects also require a person's approval
-	// the execution may make no further call; later calls of the principal are treated as with Approve
+	// Stop also keeps the execution from making further calls. Later calls of the principal are treated as with
+	// Approve.
 	Stop AnomalyAction = "stop"
 )
 

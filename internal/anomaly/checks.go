@@ -26,10 +26,11 @@ const (
 	slowCallMillis  = 10_000   // milliseconds
 	muchRead        = 64 << 10 // bytes read by an execution
 	muchSent        = 4 << 10  // bytes sent by an execution
-	// writes; a server with fewer earlier writes of the principal counts as rarely written to
+	// rareWrites is the number of writes of a principal to a server below which the server counts as rarely
+	// written to.
 	rareWrites = 5
-	// bytes that one execution may exchange with one host; more is reported even if nothing is known about the
-	// past
+	// veryMuch bounds the bytes that one execution may exchange with one host. More is reported even if nothing is
+	// known about the past.
 	veryMuch = 10 << 20
 )
 

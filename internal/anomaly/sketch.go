@@ -86,7 +86,8 @@ func (s *histogramSketch) deviationScore(v float64) float64 {
 
 const (
 	outlierDeviations = 3.5 // standard deviations; the bound for outliers of Iglewicz and Hoaglin
-	// a value this many times as large as any earlier one is unusual, whatever the distribution
+	// unusualFactor is how many times as large as any earlier value a value must be to be unusual, whatever the
+	// distribution.
 	unusualFactor = 4
 )
 

@@ -55,7 +55,7 @@ func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 // needed.
 type LogKeys struct {
 	Bodies func() ([]byte, error) // encrypts the keys of bodies
-	// makes the MACs of hashes and signs checkpoints; stored where upstream servers cannot write
+	// Codes makes the MACs of hashes and signs checkpoints. It must be stored where upstream servers cannot write.
 	Codes func() ([]byte, error)
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// age at which keys are fetched again, so that a withdrawn key is no longer accepted
+	// keyRefreshAge is the age at which keys are fetched again, so that a withdrawn key is no longer accepted.
 	keyRefreshAge   = 10 * time.Minute
 	keyMaxAge       = 2 * time.Hour    // age up to which keys are accepted while the issuer cannot be reached
 	keyFetchPause   = 10 * time.Second // minimum time between two attempts, even for tokens with unknown keys

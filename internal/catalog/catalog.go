@@ -30,7 +30,7 @@ type Catalog struct {
 	sealed  func(server, property string) string // see Options.Sealed; may be nil
 	scanner func() *sanitize.TextScanner
 
-	// held from a change in memory until the file is written, so that files change in the same order
+	// writing is held from a change in memory until the file is written, so that files change in the same order.
 	writing sync.Mutex
 	telling sync.Mutex // held while listeners are called
 

@@ -69,7 +69,8 @@ type learnedTool struct {
 	steady int             // number of the newest results that did not change the type
 	fresh  int             // number of results that are not saved yet
 	told   *core.LearnedSchema
-	// type from a file of tool definitions; nil if there is no such type, or if a result here differed from it
+	// shared is the type from a file of tool definitions. It is nil if there is no such type, or if a result here
+	// differed from it.
 	shared *sharedShape
 }
 

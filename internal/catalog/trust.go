@@ -31,7 +31,8 @@ type trustRecord struct {
 	trusted time.Time
 	clean   int             // version of the scan that found nothing suspicious; 0 if it found something
 	raw     json.RawMessage // the definition; nil if it was too large to store
-	// pin of the different definition that the server lists now; "" if it lists the trusted one
+	// other is the pin of the definition that the server lists instead. It is empty if the server lists the
+	// trusted one.
 	other   string
 	noticed time.Time // when other was first seen
 }

@@ -3,7 +3,8 @@ package config
 // Docker configures how containers are run. The zero value looks for a daemon and builds all images on this machine.
 type Docker struct {
 	Host string // unix:///path; "": find the daemon
-	// OCI runtime of the daemon; "": runsc if the daemon has it, otherwise the daemon's default
+	// Runtime names an OCI runtime of the daemon. If it is empty, it is runsc if the daemon has that, otherwise
+	// the daemon's default.
 	Runtime string
 	Guest   string            // path of a static retort binary for Linux, needed if this program is not one
 	Images  map[string]string // by runtime: image in the form NAME@sha256:DIGEST

@@ -8,7 +8,8 @@ import (
 // variableLookup finds the values of the variables that the ${…} placeholders in a file name.
 type variableLookup struct {
 	getenv func(string) (string, bool)
-	// variables that editors define, such as workspaceFolder and userHome; the environment takes precedence
+	// builtin has the variables that editors define, such as workspaceFolder and userHome. The environment takes
+	// precedence.
 	builtin map[string]string
 }
 

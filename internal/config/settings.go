@@ -36,7 +36,8 @@ type Settings struct {
 	Runtimes        Runtimes // runtimes installed on this machine
 	Docker          Docker
 	SecurityLevel   SecurityLevel
-	// weakest sandbox that sandboxMode: auto may choose; "": SecurityLevel and the risk decide
+	// SandboxFloor is the weakest sandbox that sandboxMode: auto may choose. If it is empty, SecurityLevel and the
+	// risk decide.
 	SandboxFloor     SandboxMode
 	PermissionLevel  PermissionLevel
 	Levels           map[PermissionLevel]LevelRules // rules by permission level; a level without rules is missing
@@ -159,7 +160,8 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
-	// whether forms in the client show the values of restore_pii, because only the user sees them
+	// ShowInForms says whether forms in the client may show the values of restore_pii, because only the user sees
+	// forms.
 	ShowInForms Switch
 	Words       map[string][]string // by type: words and phrases that always have this type
 	Keys        map[string]string   // maps the name of a JSON key, in any spelling, to the type of its values
@@ -225,7 +227,7 @@ type Workspace struct {
 	Results  time.Duration // how long results that were too large to return are kept
 	Sessions time.Duration // time after which all files of an unused session are removed
 	Size     int64         // bytes of all sessions, above which the oldest results are deleted
-	// whether the data directory gets copies of files with the original values in place of tokens
+	// RealValues says whether the data directory gets copies of files with the original values in place of tokens.
 	RealValues Switch
 }
 
@@ -252,8 +254,8 @@ const (
 type Cache struct {
 	TTL  time.Duration
 	Size int64 // in bytes
-	// patterns of SERVER.TOOL whose results may be cached although the tools do not declare that they are
-	// idempotent
+	// Tools has patterns of SERVER.TOOL. Results of matching tools are cached even if the tools do not declare
+	// that they are idempotent.
 	Tools []string
 }
 
@@ -264,11 +266,12 @@ type Approval struct {
 	AutoApproveMedium Switch
 	AutoApproveHigh   Switch
 	Timeout           time.Duration
-	// how long an execution waits for an approval that no client can show, before it returns as pending
+	// Wait is how long an execution waits for an approval that no client can show, before it returns as pending.
 	Wait time.Duration
-	// questions that one program may ask a person; the servers that it calls may ask the same number in addition
+	// Questions bounds the questions that one program may ask a person. The servers that it calls may ask the same
+	// number in addition.
 	Questions int `json:"-"`
-	// number of consecutive declined questions after which the program may ask no more
+	// Declined is the number of consecutive declined questions after which the program may ask no more.
 	Declined int `json:"-"`
 	Webhook  Webhook
 }

@@ -12,7 +12,7 @@ type Telemetry struct {
 	Traces  string            // URL of a collector for OTLP over HTTP
 	Metrics string            // URL of a collector for OTLP over HTTP
 	Headers map[string]string // sent to both collectors
-	// share of traces that are exported, of those that begin in Retort: above 0, at most 1
+	// Ratio is the share of traces that are exported, of those that begin in Retort. It is above 0 and at most 1.
 	Ratio      float64
 	Prometheus Prometheus
 }

@@ -19,7 +19,8 @@ type activeConfig struct {
 	servers []Server                 // enabled servers, with their logins
 	logins  map[string]*serverLogins // by server, only for servers that may require a login
 	removed []string                 // sorted principals for which earlier settings had rules
-	// newest permission_levels if they have changed since the engine was opened, otherwise nil
+	// levels has the newest permission_levels if they have changed since the engine was opened. Otherwise it is
+	// nil.
 	levels levelRules
 	// restricting is a configuration from files that a running call may have changed. To be safe, the engine
 	// applies only its restrictions, in addition to the rules of config. It is nil if there is no such

@@ -85,7 +85,8 @@ func (e *Engine) ResolveName(name string) (server, tool string, err error) {
 // FlaggedTool represents a tool whose definition has suspicious content.
 type FlaggedTool struct {
 	Tool string `json:"tool"`
-	// place in the definition because of which models are not offered the tool; "": they are
+	// Withheld is the place in the definition because of which models are not offered the tool. It is empty if
+	// they are.
 	Withheld string `json:"withheld,omitempty"`
 	Flags    []Flag `json:"flags,omitempty"`
 }

@@ -36,7 +36,7 @@ type ServerDiagnosis struct {
 	ServerInfo
 	OK        bool   `json:"ok"`
 	Transport string `json:"transport,omitempty"`
-	// of the protocol: "handshake", or "stateless" since 2026-07-28
+	// Era is the generation of the server's protocol version: "handshake", or "stateless" since 2026-07-28.
 	Era       string                `json:"era,omitempty"`
 	Login     string                `json:"login,omitempty"`
 	Isolation string                `json:"isolation,omitempty"`

@@ -92,7 +92,7 @@ func newAnswerCache(c *configuration) *relay.AnswerCache {
 	return relay.NewCache(workspace.NewAnswers(c.DataDir().Cache(), s.TTL, s.Size), listed)
 }
 
-// shapeLearner passes results of tools to the catalog, which learns from them what types a tool's results have.
+// shapeLearner passes results of tools to the catalog, which learns the tools' result types from them.
 type shapeLearner struct{ catalog *catalog.Catalog }
 
 func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {

@@ -55,12 +55,12 @@ type Stats struct {
 	Ready   int `json:"ready"`
 	Tools   int `json:"tools"`
 	Tokens  int `json:"definition_tokens"` // of the definitions of all tools
-	// number of tools whose undeclared result types were learned
+	// Learned counts the tools whose undeclared result types were learned.
 	Learned    int                  `json:"learned_types"`
 	Skills     int                  `json:"skills"`
 	Executions tokens.LedgerSummary `json:"executions"`         // since this engine was opened
 	Recorded   *RecordedTotals      `json:"recorded,omitempty"` // by all engines, from the audit log
-	// of the session or, without one, of the default session
+	// Kept says how much the workspace of the session holds or, without a session, that of the default session.
 	Kept  core.WorkspaceUsage `json:"kept"`
 	Tasks *TaskCounts         `json:"tasks,omitempty"` // jobs in the queue, if this engine has opened it
 	// Outstanding explains which changes to the configuration files are not in force; "" if all are.

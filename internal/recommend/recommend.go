@@ -99,7 +99,7 @@ type openExecution struct {
 	tools []string
 }
 
-// entryFacts holds the facts of an audit log entry that advice is based on.
+// entryFacts holds those members of an audit log entry's additional JSON data ("facts") that advice is based on.
 type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`

@@ -100,7 +100,8 @@ func validDocument(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// entryFacts holds those facts of an entry that at least one format writes as a separate field.
+// entryFacts holds those members of an entry's additional JSON data ("facts") that at least one format writes as a
+// separate field.
 type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`

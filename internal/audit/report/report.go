@@ -82,7 +82,7 @@ type PeriodReport struct {
 	Made     time.Time      `json:"made"`
 	From     time.Time      `json:"from"`
 	To       time.Time      `json:"to"`
-	// whether the settings enable the audit log when the report is built
+	// Recorded says whether the settings enable the audit log when the report is built.
 	Recorded   bool               `json:"recorded"`
 	Remarks    []string           `json:"remarks"` // limits of the report, to be read before the numbers
 	Activity   ActivitySummary    `json:"activity"`

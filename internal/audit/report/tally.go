@@ -140,7 +140,7 @@ func newTally() *entryTally {
 	return t
 }
 
-// entryFacts holds those facts of an entry that a report uses.
+// entryFacts holds those members of an entry's additional JSON data ("facts") that a report uses.
 type entryFacts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`

@@ -38,7 +38,8 @@ type sqliteEngine struct {
 	left  bool
 	fresh bool
 	file  fs.FileInfo // identity of the file when it was opened for writing
-	// identities of its log and the index of that log, when the connection for writing was opened
+	// beside has the identities of the write-ahead log and of its index when the connection for writing was
+	// opened.
 	beside   [2]fs.FileInfo
 	chain    int64 // 0: not read yet
 	unlock   func()

@@ -236,7 +236,7 @@ func (w *documentWalker) readWord(p *valueCollector) bool {
 	return true
 }
 
-// addNumber adds the kind of a number. It returns false if the text is not a number.
+// addNumber records the type of a JSON number: integer or number. It returns false if the text is not a number.
 func (p *valueCollector) addNumber(digits []byte) bool {
 	is := integer
 	for _, c := range digits {

@@ -27,7 +27,7 @@ const (
 	object
 )
 
-// formatSet represents a set of text formats.
+// formatSet represents a set of text formats, such as date.
 type formatSet uint8
 
 const (

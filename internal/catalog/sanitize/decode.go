@@ -16,8 +16,8 @@ import (
 const (
 	maxLayers = 3  // nested encodings
 	minCoded  = 16 // bytes of a run that may be encoded text
-	// capitals after lower-case letters, and digits after letters, in a text that may contain pieces of encoded
-	// words
+	// minHumps is the number of capitals after lower-case letters and of digits after letters, in a text that may
+	// contain pieces of encoded words.
 	minHumps    = 4
 	minLetters  = 4  // consecutive ASCII letters that are written as escapes
 	maxEscape   = 12 // bytes of one escape sequence

@@ -28,7 +28,7 @@ const (
 	ofEnv                             //
 	envFileField                      // path of a file with environment variables
 	envNamesField                     // names of environment variables that the server inherits
-	// names of environment variables whose values the client keeps in the system's keyring
+	// keyringField lists environment variables whose values the client keeps in the system's keyring.
 	keyringField
 	ofCwd             //
 	ofURL             //

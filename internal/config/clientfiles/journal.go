@@ -45,7 +45,8 @@ type removedMembers struct {
 	Members []objectMember `json:"members"`
 }
 
-// openJournal reads the journal of a file. If it does not exist, the journal has no steps.
+// openJournal reads the journal of the changes that install made to a client's file, which is named by target. If
+// the journal does not exist, it has no steps.
 func openJournal(data home.Dir, client, target string) (*installJournal, error) {
 	path := filepath.Join(data.Clients(), client+"-"+hashHex([]byte(target))[:16])
 	j := &installJournal{Client: client, File: target, path: path}

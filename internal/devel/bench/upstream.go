@@ -25,7 +25,7 @@ func (u fakeUpstream) dialPipe(context.Context) (io.ReadWriteCloser, error) {
 	return client, nil
 }
 
-// connectSDK connects with the client of the MCP SDK.
+// connectSDK connects a client of the MCP SDK to the server.
 func (u fakeUpstream) connectSDK(ctx context.Context) (*mcp.ClientSession, error) {
 	conn, err := u.dialPipe(ctx)
 	if err != nil {

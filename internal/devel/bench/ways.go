@@ -33,7 +33,7 @@ type WorkloadCost struct {
 	Written     int    `json:"written"`     // tokens that the model writes: calls, arguments, programs
 	RoundTrips  int    `json:"round_trips"` // turns in which the model made a call
 	Calls       int    `json:"tool_calls"`  // calls that reached the servers
-	// total duration of all calls in milliseconds, without the model's own time
+	// WallMS is the total duration of all calls in milliseconds, without the model's own time.
 	WallMS float64 `json:"wall_ms"`
 	Peak   int     `json:"peak_context"` // tokens in the context at the end
 	Input  int     `json:"input_tokens"` // tokens that the model reads in all turns, without caching

@@ -30,7 +30,7 @@ var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 // productServer describes one kind of bundled server, such as the drive or the CRM.
 type productServer struct {
 	name, title, instructions string
-	// is called on the first call, because tools/list needs no data
+	// build is called on the first call of a tool, because tools/list needs no data.
 	build func(*serverBase) map[string]toolFunc
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// columnType is the type of a column.
+// columnType names a type of values in a column.
 type columnType string
 
 const (
