@@ -65,10 +65,10 @@ func (d *anomalyDetector) reportFor(f AnomalyFinding) *reportedFinding {
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many
 	}
-	t, ok := d.told.getValue(about)
+	t, ok := d.reported.getValue(about)
 	if !ok {
 		t = &reportedFinding{}
-		d.told.putValue(about, t)
+		d.reported.putValue(about, t)
 	}
 	return t
 }
@@ -152,7 +152,7 @@ func (d *anomalyDetector) skillSlow(p *principalState, e core.AuditEvent, s *usa
 
 func (f *failureRate) toEvidence() FindingEvidence {
 	return FindingEvidence{
-		Now: roundValue(float64(f.failedCount()) / recentExecutions), Median: roundValue(f.lost / max(1, f.calls)),
+		Now: roundValue(float64(f.failedCount()) / recentExecutions), Median: roundValue(f.failed / max(1, f.calls)),
 		Highest: roundValue(f.failureBound()), Samples: int(f.calls),
 	}
 }
@@ -160,7 +160,7 @@ func (f *failureRate) toEvidence() FindingEvidence {
 func (f *failureRate) describeFailures(what string) string {
 	return fmt.Sprintf(
 		"%d of the last %d %s failed; the usual share is %s of %.0f", f.failedCount(), recentExecutions, what,
-		formatShare(f.lost/max(1, f.calls)), f.calls,
+		formatShare(f.failed/max(1, f.calls)), f.calls,
 	)
 }
 
@@ -209,10 +209,10 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, AnomalyFinding{
-		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
+		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.destructive.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s made %.0f irreversible calls in 5 minutes, the latest to %s.%s; %s",
-			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber),
+			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.destructive.usual, formatNumber),
 		),
 	}, e)
 }

@@ -9,13 +9,13 @@ import (
 
 // anomalyDetector learns usual activity and detects deviations from it. It is not safe for concurrent use.
 type anomalyDetector struct {
-	o       Options
-	people  *lruCache[string, *principalState]
-	servers *lruCache[string, *usageSeries]
-	running *lruCache[string, *runningExecution]
-	told    *lruCache[findingSubject, *reportedFinding]
-	series  int // number of usage series of all principals
-	found   []AnomalyFinding
+	o        Options
+	people   *lruCache[string, *principalState]
+	servers  *lruCache[string, *usageSeries]
+	running  *lruCache[string, *runningExecution]
+	reported *lruCache[findingSubject, *reportedFinding]
+	series   int // number of usage series of all principals
+	found    []AnomalyFinding
 }
 
 // findingSubject identifies what a finding is about: its kind, and the principal, server, tool or skill concerned.
@@ -42,7 +42,7 @@ func newDetector(o Options) *anomalyDetector {
 	}
 	return &anomalyDetector{
 		o: o, people: newLRU[string, *principalState](o.Limits.Principals), servers: newLRU[string, *usageSeries](o.Limits.Series),
-		running: newLRU[string, *runningExecution](o.Limits.Executions), told: newLRU[findingSubject, *reportedFinding](4 * o.Limits.Executions),
+		running: newLRU[string, *runningExecution](o.Limits.Executions), reported: newLRU[findingSubject, *reportedFinding](4 * o.Limits.Executions),
 	}
 }
 
@@ -271,7 +271,7 @@ func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
 	x.addBytes(x.sent, e.Server, size)
 	to.writes++
 	if e.Effect == core.EffectDestructive.String() {
-		if n := p.ruin.countAt(t, 1); p.ruin.isUnusual(n, manyDestructive) {
+		if n := p.destructive.countAt(t, 1); p.destructive.isUnusual(n, manyDestructive) {
 			d.checkBurst(p, e, n)
 		}
 	}

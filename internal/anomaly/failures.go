@@ -7,9 +7,9 @@ import (
 
 // failureRate counts the failed calls among the last twenty calls and, separately, among the calls before these.
 type failureRate struct {
-	recent      uint32 // one bit for each recent call, the newest in the lowest bit
-	filled      uint8
-	calls, lost float64 // calls and failures before the recent ones
+	recent        uint32 // one bit for each recent call, the newest in the lowest bit
+	filled        uint8
+	calls, failed float64 // calls and failures before the recent ones
 }
 
 const (
@@ -26,9 +26,9 @@ const (
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recentExecutions {
 		f.calls++
-		f.lost += float64(f.recent >> (recentExecutions - 1) & 1)
+		f.failed += float64(f.recent >> (recentExecutions - 1) & 1)
 		if f.calls >= failureWindow {
-			f.calls, f.lost = f.calls/2, f.lost/2
+			f.calls, f.failed = f.calls/2, f.failed/2
 		}
 	} else {
 		f.filled++
@@ -47,7 +47,7 @@ func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }
 // observed, so that it is never zero.
 func (f *failureRate) failureBound() float64 {
 	n := f.calls + 2
-	p := (f.lost + 1) / n
+	p := (f.failed + 1) / n
 	z := quantile3
 	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }

@@ -39,29 +39,29 @@ const (
 
 // principalState holds the learned usual behaviour of one principal.
 type principalState struct {
-	span    dayCount
-	runs    int
-	calls   rateWindow // calls in five minutes
-	hourly  rateWindow // calls in an hour
-	started rateWindow // executions in an hour
-	ruin    rateWindow // irreversible calls in five minutes
-	denied  rateWindow // refused calls in ten minutes
-	probes  rateWindow // unknown privacy tokens in ten minutes
-	hours   hourProfile
-	tools   *lruCache[toolName, *usageSeries]
-	skills  *lruCache[string, *usageSeries]
-	flows   *lruCache[string, *serverFlow]
-	uses    uint64             // uses of all tools
-	used    map[toolName]uint8 // uses by tool; nil after it had too many tools
-	once    int                // number of tools that were used once
-	last    [5]string          // IDs of executions, newest first
+	span        dayCount
+	runs        int
+	calls       rateWindow // calls in five minutes
+	hourly      rateWindow // calls in an hour
+	started     rateWindow // executions in an hour
+	destructive rateWindow // irreversible calls in five minutes
+	denied      rateWindow // refused calls in ten minutes
+	probes      rateWindow // unknown privacy tokens in ten minutes
+	hours       hourProfile
+	tools       *lruCache[toolName, *usageSeries]
+	skills      *lruCache[string, *usageSeries]
+	flows       *lruCache[string, *serverFlow]
+	uses        uint64             // uses of all tools
+	used        map[toolName]uint8 // uses by tool; nil after it had too many tools
+	once        int                // number of tools that were used once
+	last        [5]string          // IDs of executions, newest first
 }
 
 type toolName struct{ server, name string }
 
 func newPerson(l StateLimits) *principalState {
 	return &principalState{
-		calls: rateWindow{width: briefWindow}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: briefWindow},
+		calls: rateWindow{width: briefWindow}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, destructive: rateWindow{width: briefWindow},
 		denied: rateWindow{width: boutWindow}, probes: rateWindow{width: boutWindow}, used: map[toolName]uint8{},
 		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series),
 		flows: newLRU[string, *serverFlow](maxFlows),

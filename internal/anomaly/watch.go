@@ -12,13 +12,13 @@ import (
 // AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with effects
 // before they are sent. It is safe for concurrent use.
 type AnomalyWatcher struct {
-	tell func(AnomalyFinding)
+	onFinding func(AnomalyFinding)
 
 	mu        sync.Mutex
 	d         *anomalyDetector
 	held      map[string][]activeHold         // by principal
 	questions *lruCache[string, holdQuestion] // by ID of the question: what an approval ends
-	said      *lruCache[string, []string]     // warnings for the Outcome, by execution
+	warnings  *lruCache[string, []string]     // warnings for the Outcome, by execution
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
@@ -43,8 +43,8 @@ func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 	}
 	n := d.o.Limits.Executions
 	return &AnomalyWatcher{
-		tell: tell, d: d, held: map[string][]activeHold{},
-		questions: newLRU[string, holdQuestion](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
+		onFinding: tell, d: d, held: map[string][]activeHold{},
+		questions: newLRU[string, holdQuestion](n), warnings: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
 	}
 }
 
@@ -88,7 +88,7 @@ func (w *AnomalyWatcher) ReplayEvent(e core.AuditEvent) {
 		w.observeEvent(e)
 	}
 	w.applyActions()
-	w.said.removeKey(e.Execution)
+	w.warnings.removeKey(e.Execution)
 	if e.Kind == core.EventAnomaly {
 		w.restoreAction(e)
 	}
@@ -134,7 +134,7 @@ func (w *AnomalyWatcher) observeEvent(e core.AuditEvent) {
 
 func (w *AnomalyWatcher) reportFindings(found []AnomalyFinding) {
 	for _, f := range found {
-		w.tell(f)
+		w.onFinding(f)
 	}
 }
 
@@ -165,10 +165,10 @@ func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {
 	if f.Execution == "" {
 		return
 	}
-	said, _ := w.said.getValue(f.Execution)
+	said, _ := w.warnings.getValue(f.Execution)
 	if len(said) < maxWarnings {
-		w.said.removeKey(f.Execution)
-		w.said.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
+		w.warnings.removeKey(f.Execution)
+		w.warnings.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
 	}
 }
 
@@ -225,7 +225,7 @@ func (w *AnomalyWatcher) Stopped(execution string) *core.Error {
 func (w *AnomalyWatcher) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	said, _ := w.said.getValue(execution)
-	w.said.removeKey(execution)
+	said, _ := w.warnings.getValue(execution)
+	w.warnings.removeKey(execution)
 	return said
 }

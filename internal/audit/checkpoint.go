@@ -64,12 +64,12 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 // checkpointWriter writes checkpoints of the end of a chain. After every commit it overwrites the file CHAIN.head. At
 // intervals it also appends the checkpoint as a line to a history file, from which lines are never removed.
 type checkpointWriter struct {
-	dir   string
-	chain string
-	home  string
-	sign  ed25519.PrivateKey
-	every time.Duration
-	tell  func(line []byte) // is called with each line of the history file; may be nil
+	dir    string
+	chain  string
+	home   string
+	sign   ed25519.PrivateKey
+	every  time.Duration
+	onLine func(line []byte) // is called with each line of the history file; may be nil
 
 	head   *os.File
 	last   Checkpoint // the newest checkpoint in the history file
@@ -115,8 +115,8 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	if !end && seq-c.last.Seq < maxBetweenLines && now.Sub(c.wrote) < c.every && c.last.Seq > 0 || seq == c.last.Seq {
 		return nil
 	}
-	if c.tell != nil {
-		c.tell(line)
+	if c.onLine != nil {
+		c.onLine(line)
 	}
 	if err := c.appendLine(line); err != nil {
 		return err

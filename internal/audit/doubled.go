@@ -9,9 +9,9 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain whose file became unreliable, so that the engine stopped writing to it and continued
-// in another chain.
-type givenUp struct {
+// abandonedChain represents a chain whose file became unreliable, so that the engine stopped writing to it and
+// continued in another chain.
+type abandonedChain struct {
 	continuationFacts
 	next string // name of the chain that continues it
 }
@@ -22,7 +22,7 @@ type givenUp struct {
 // that in fact continued in the later chain. If the disk failed during a write, the batch that was being written
 // may be in both chains.
 func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, error) {
-	lost, err := listGivenUp(ctx, stores)
+	lost, err := listAbandoned(ctx, stores)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
@@ -46,17 +46,17 @@ func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, er
 	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
-// listGivenUp returns the chains that were abandoned because their files became unreliable. It finds them through
-// the chains that continue them, because the first entry of each such chain names the chain before it. Few audit
-// logs have abandoned chains.
-func listGivenUp(ctx context.Context, stores []LogStore) ([]givenUp, error) {
-	var all []givenUp
+// listAbandoned returns the chains that were abandoned because their files became unreliable. It finds them
+// through the chains that continue them, because the first entry of each such chain names the chain before it. Few
+// audit logs have abandoned chains.
+func listAbandoned(ctx context.Context, stores []LogStore) ([]abandonedChain, error) {
+	var all []abandonedChain
 	for _, store := range stores {
 		for r, err := range store.Find(ctx, Filter{Kinds: []string{string(core.EventGap)}, Statuses: []string{StatusLost}}) {
 			if err != nil {
 				return nil, err
 			}
-			g := givenUp{next: r.Chain}
+			g := abandonedChain{next: r.Chain}
 			if json.Unmarshal(r.Facts, &g.continuationFacts) == nil && g.Chain != "" {
 				all = append(all, g)
 			}
@@ -67,7 +67,7 @@ func listGivenUp(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 
 // successorChains returns the chain that continues the abandoned chain g, then the chain that continues that one,
 // and so on.
-func successorChains(lost []givenUp, g givenUp) []string {
+func successorChains(lost []abandonedChain, g abandonedChain) []string {
 	later := []string{g.next}
 	for i := 0; i < len(later); i++ {
 		for _, other := range lost {
@@ -81,7 +81,7 @@ func successorChains(lost []givenUp, g givenUp) []string {
 
 // doubledEnds returns those end entries of an abandoned chain whose executions also have an end entry in one of
 // the later chains. An engine that opened the abandoned chain again has added them.
-func doubledEnds(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
+func doubledEnds(ctx context.Context, stores []LogStore, g abandonedChain, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func happeningOf(r *LogRow) eventIdentity {
 
 // doubledBatch returns the rows of the batch that an abandoned chain contains although its write was reported as
 // failed. The chain that continues it contains the same events.
-func doubledBatch(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, error) {
+func doubledBatch(ctx context.Context, stores []LogStore, g abandonedChain) ([]LogRow, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {
 		return nil, err

@@ -75,7 +75,7 @@ func uncertainErasure(err error) error {
 func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
-	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
+	e := &subjectEraser{record: r, mentions: mentions, progress: progress, position: map[string]int64{}, toDestroy: map[string]bool{}}
 	var err error
 	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
 		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the audit log cannot be searched: the key of its bodies cannot be read").
@@ -97,10 +97,10 @@ func (r *LogReader) EraseMentions(
 	if err := r.damageError(); err != nil {
 		return e.out, uncertainErasure(err)
 	}
-	if e.shut > 0 {
+	if e.unreadable > 0 {
 		return e.out, core.Errorf(
 			core.KindInternal, "audit.erase",
-			"%d entries could not be searched: they are encrypted with another user's key", e.shut,
+			"%d entries could not be searched: they are encrypted with another user's key", e.unreadable,
 		).
 			WithHint("ask the owner of that key to erase them")
 	}
@@ -109,24 +109,24 @@ func (r *LogReader) EraseMentions(
 
 // subjectEraser finds and erases the bodies that mention a person.
 type subjectEraser struct {
-	record   *LogReader
-	opener   *bodyOpener
-	mentions func(principal, session, text string) bool
-	progress func(int64)
-	from     map[string]int64 // by chain: sequence number of the last entry that was searched
-	doomed   map[string]bool  // IDs of keys to destroy, of the chain being searched
-	shut     int64            // number of bodies that could not be decrypted
-	out      EraseResult
+	record     *LogReader
+	opener     *bodyOpener
+	mentions   func(principal, session, text string) bool
+	progress   func(int64)
+	position   map[string]int64 // by chain: sequence number of the last entry that was searched
+	toDestroy  map[string]bool  // IDs of keys to destroy, of the chain being searched
+	unreadable int64            // number of bodies that could not be decrypted
+	out        EraseResult
 }
 
 func (e *subjectEraser) scanChain(ctx context.Context, c *recordChain) error {
-	clear(e.doomed)
+	clear(e.toDestroy)
 	rows := make([]LogRow, 0, openBatch)
-	for r, err := range e.record.walkChain(ctx, c, e.from[c.Chain]+1, nil) {
+	for r, err := range e.record.walkChain(ctx, c, e.position[c.Chain]+1, nil) {
 		if err != nil {
 			return err
 		}
-		e.from[c.Chain] = r.Seq
+		e.position[c.Chain] = r.Seq
 		if rows = append(rows, r); len(rows) == openBatch {
 			if err := e.scanRows(rows); err != nil {
 				return err
@@ -146,15 +146,15 @@ func (e *subjectEraser) scanRows(rows []LogRow) error {
 	}
 	for i := range rows {
 		id := keyID(&rows[i])
-		if e.doomed[id] {
+		if e.toDestroy[id] {
 			continue
 		}
 		body, erased := e.opener.openBody(&rows[i])
 		switch {
 		case body != nil && e.isMentioned(&rows[i], body):
-			e.doomed[id] = true
+			e.toDestroy[id] = true
 		case body == nil && !erased && len(rows[i].Body) > 0:
-			e.shut++
+			e.unreadable++
 		}
 	}
 	if e.out.Scanned += int64(len(rows)); e.progress != nil {
@@ -170,8 +170,8 @@ func (e *subjectEraser) isMentioned(r *LogRow, body json.RawMessage) bool {
 }
 
 func (e *subjectEraser) destroyKeys(ctx context.Context, c *recordChain) error {
-	ids := make([]string, 0, len(e.doomed))
-	for id := range e.doomed {
+	ids := make([]string, 0, len(e.toDestroy))
+	for id := range e.toDestroy {
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 {

@@ -90,7 +90,7 @@ func (k *chainCheck) collectKeyless(rows []LogRow) error {
 // the entry itself. Erasures find keys by session and principal, so they would miss such a key.
 func (k *chainCheck) checkKeyOwner(r *LogRow) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
-	of := k.opener.of[keyIn(r.Chain, keyID(r))]
+	of := k.opener.owners[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
 		k.addFault(
 			r.Seq, Edited,
@@ -117,7 +117,7 @@ func (k *chainCheck) collectErasure(r *LogRow) {
 func (o *bodyOpener) canOpen(r *LogRow) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
-		return o.there[id]
+		return o.existing[id]
 	}
 	body, _ := o.openBody(r)
 	return body != nil

@@ -79,7 +79,7 @@ type Log struct {
 	since   time.Time // when writing began to fail
 	refused int       // events refused since then
 	closed  bool
-	over    bool                // the goroutine that writes has ended
+	stopped bool                // the goroutine that writes has ended
 	keys    map[string]*bodyKey // keys of running executions and of sessions, by ID
 	head    ChainHead
 	opened  int64     // Seq of the head when the log was opened
@@ -90,7 +90,7 @@ type Log struct {
 type queuedRow struct {
 	row     LogRow
 	key     *bodyKey // key of its body, or of the execution that it begins
-	carries bool     // the store must write the key together with this row
+	withKey bool     // the store must write the key together with this row
 	opens   bool
 	// continues lists executions that began in an earlier chain and continue in this one.
 	continues []string
@@ -98,7 +98,7 @@ type queuedRow struct {
 	size      int
 	waits     bool
 	retracts  bool // the action that it announces is refused if the row cannot be written
-	gone      bool // the row was retracted and is not written
+	retracted bool // the row was retracted and is not written
 	settled   bool
 	err       *core.Error
 }
@@ -159,7 +159,7 @@ func (l *Log) resumeChain(ctx context.Context) (err error) {
 }
 
 func (l *Log) newCheckpointWriter(chain string) checkpointWriter {
-	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
+	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, onLine: l.o.Tell}
 }
 
 // verifyTail verifies the hashes and MACs of the entries after the last checkpoint. If they are valid, an owner of
@@ -275,7 +275,7 @@ func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	}
 	l.adoptEntry(it)
 	if k := it.key; k != nil && it.row.Body != nil && !k.kept {
-		it.carries, k.kept = true, true
+		it.withKey, k.kept = true, true
 	}
 	l.appendQueue(it)
 	l.urgent = l.urgent || it.waits || it.opens // while the program is looked at, the disk has time
@@ -291,7 +291,7 @@ func (l *Log) appendQueue(it *queuedRow) {
 
 func (l *Log) refusalOf(it *queuedRow) *core.Error {
 	switch {
-	case l.over, l.closed && !it.closes:
+	case l.stopped, l.closed && !it.closes:
 		return core.Errorf(core.KindCancelled, "audit.record", "the audit log is closed")
 	case it.closes:
 		return nil

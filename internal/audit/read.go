@@ -133,20 +133,20 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, s
 
 // bodyOpener decrypts the bodies of entries and caches their keys.
 type bodyOpener struct {
-	ctx    context.Context
-	record *LogReader
-	chains []*recordChain
-	wrap   cipher.AEAD            // decrypts the keys; nil: no body is decrypted
-	keys   map[string]cipher.AEAD // by chain and ID; nil value: the key was destroyed
-	there  map[string]bool        // keys that exist, even if they cannot be decrypted
-	of     map[string][2]string   // session and principal of the keys that exist
-	shut   map[string]bool        // keys that are encrypted for another person, or damaged
+	ctx        context.Context
+	record     *LogReader
+	chains     []*recordChain
+	wrap       cipher.AEAD            // decrypts the keys; nil: no body is decrypted
+	keys       map[string]cipher.AEAD // by chain and ID; nil value: the key was destroyed
+	existing   map[string]bool        // keys that exist, even if they cannot be decrypted
+	owners     map[string][2]string   // session and principal of the keys that exist
+	unreadable map[string]bool        // keys that are encrypted for another person, or damaged
 }
 
 func (r *LogReader) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
 	o := &bodyOpener{
-		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{},
-		of: map[string][2]string{},
+		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, unreadable: map[string]bool{}, existing: map[string]bool{},
+		owners: map[string][2]string{},
 	}
 	var err error
 	if o.chains, err = r.listChains(ctx); err == nil && r.Keys.Bodies != nil {
@@ -182,7 +182,7 @@ func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 	id := keyID(r)
 	c := o.keys[keyIn(r.Chain, id)]
 	if c == nil {
-		return nil, !o.shut[keyIn(r.Chain, id)]
+		return nil, !o.unreadable[keyIn(r.Chain, id)]
 	}
 	text, err := openText(c, r.Body, id)
 	if err != nil {
@@ -198,9 +198,9 @@ func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
-		clear(o.shut)
-		clear(o.there)
-		clear(o.of)
+		clear(o.unreadable)
+		clear(o.existing)
+		clear(o.owners)
 	}
 	need := map[string][]string{}
 	for i := range rows {
@@ -233,19 +233,19 @@ func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	found, err := s.Keys(o.ctx, ids)
 	if err != nil && o.record.skipsStore(o.ctx, err) {
 		for _, id := range ids {
-			o.shut[keyIn(chain, id)] = true
+			o.unreadable[keyIn(chain, id)] = true
 		}
 		return nil
 	}
 	for id, k := range found {
-		o.there[keyIn(chain, id)] = true
-		o.of[keyIn(chain, id)] = [2]string{k.Session, k.Principal}
+		o.existing[keyIn(chain, id)] = true
+		o.owners[keyIn(chain, id)] = [2]string{k.Session, k.Principal}
 		if o.wrap == nil {
 			continue
 		}
 		c, err := unwrapKey(o.wrap, k)
 		if o.keys[keyIn(chain, id)] = c; err != nil {
-			o.shut[keyIn(chain, id)] = true
+			o.unreadable[keyIn(chain, id)] = true
 		}
 	}
 	return err

@@ -141,7 +141,7 @@ func (l *Log) adoptEntry(it *queuedRow) {
 		return
 	}
 	was := it.key
-	it.row.Chain, it.carries = l.head.Chain, false
+	it.row.Chain, it.withKey = l.head.Chain, false
 	if was == nil {
 		return
 	}
@@ -162,6 +162,6 @@ func (l *Log) adoptEntry(it *queuedRow) {
 		it.row.Body = sealText(k.aead, body, k.ID)
 	}
 	if !k.kept {
-		it.carries, k.kept = true, true
+		it.withKey, k.kept = true, true
 	}
 }

@@ -14,8 +14,8 @@ type openExecutions struct {
 
 // executionState tracks the calls of an execution that have no answer yet.
 type executionState struct {
-	loose bool           // it began in another chain, so answers may appear without their calls
-	calls map[string]int // number of calls without an answer, by tool
+	partial bool           // it began in another chain, so answers may appear without their calls
+	calls   map[string]int // number of calls without an answer, by tool
 }
 
 // applyRow processes the next row. If the row contradicts earlier ones, it returns a description of the
@@ -49,7 +49,7 @@ func (s *openExecutions) continueExecutions(executions []string) {
 		s.open = map[string]*executionState{}
 	}
 	for _, id := range executions {
-		s.open[id] = &executionState{loose: true}
+		s.open[id] = &executionState{partial: true}
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *executionState) applyRow(r *LogRow) string {
 		}
 		s.calls[tool]++
 	case core.EventAnswer:
-		if s.calls[tool] == 0 && s.loose {
+		if s.calls[tool] == 0 && s.partial {
 			return ""
 		}
 		if s.calls[tool] == 0 {

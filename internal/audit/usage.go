@@ -90,7 +90,7 @@ const (
 // executions, from which it computes Duration, Principals and CacheHits.
 func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
-		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
+		uncounted: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
 		days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{},
 	}
 	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
@@ -109,7 +109,7 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	}
 	for i := range twice {
 		a.addGroup(negatedGroup(&twice[i]))
-		a.twice[rowPlace{twice[i].At, twice[i].Seq}] = true
+		a.uncounted[rowPlace{twice[i].At, twice[i].Seq}] = true
 	}
 	if ends {
 		if err := a.addNewestEnds(ctx, stores, f); err != nil {
@@ -124,12 +124,12 @@ type rowPlace struct{ at, seq int64 }
 
 // usageSum computes a Usage from groups of rows.
 type usageSum struct {
-	twice   map[rowPlace]bool // rows that must not be counted, because another chain contains the same events
-	usage   Usage
-	days    map[string]*DayUsage
-	tools   map[[2]string]*ToolUsage
-	servers map[string]*ToolUsage
-	facts   int // number of executions whose facts were read
+	uncounted map[rowPlace]bool // rows that must not be counted, because another chain contains the same events
+	usage     Usage
+	days      map[string]*DayUsage
+	tools     map[[2]string]*ToolUsage
+	servers   map[string]*ToolUsage
+	facts     int // number of executions whose facts were read
 }
 
 func (a *usageSum) addGroup(g UsageGroup) {
@@ -197,7 +197,7 @@ func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filte
 		if err != nil {
 			return err
 		}
-		all = append(all, slices.DeleteFunc(rows, func(r LogRow) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
+		all = append(all, slices.DeleteFunc(rows, func(r LogRow) bool { return a.uncounted[rowPlace{r.At, r.Seq}] })...)
 		if err := a.addCacheHits(ctx, store, f); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (a *usageSum) addCacheHits(ctx context.Context, store LogStore, f Filter) e
 		if err != nil {
 			return err
 		}
-		if a.twice[rowPlace{r.At, r.Seq}] {
+		if a.uncounted[rowPlace{r.At, r.Seq}] {
 			continue
 		}
 		n++

@@ -147,7 +147,7 @@ func (v *recordVerifier) addFinding(f VerifyFinding) {
 // exist.
 func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
-		if !m.here || m.lastMark().seq == 0 {
+		if !m.local || m.lastMark().seq == 0 {
 			continue
 		}
 		v.addFinding(VerifyFinding{
@@ -227,21 +227,21 @@ func (k *chainCheck) verifyRows(ctx context.Context) error {
 
 // verifyJob represents a batch of consecutive rows to verify, and the results of hashing them.
 type verifyJob struct {
-	rows   []LogRow
-	before []byte       // hash of the row before the first one
-	loose  []bool       // by row: the hash does not follow from the previous one
-	forged []bool       // by row: the MAC does not match the hash
-	seal   *ArchiveSeal // seal that was read just before these rows
-	err    error        // read error in place of rows
-	done   chan struct{}
+	rows     []LogRow
+	before   []byte       // hash of the row before the first one
+	unlinked []bool       // by row: the hash does not follow from the previous one
+	forged   []bool       // by row: the MAC does not match the hash
+	seal     *ArchiveSeal // seal that was read just before these rows
+	err      error        // read error in place of rows
+	done     chan struct{}
 }
 
 func (j *verifyJob) verifyHashes(mac []byte) {
-	j.loose, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
+	j.unlinked, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
 	before := j.before
 	for i := range j.rows {
 		r := &j.rows[i]
-		j.loose[i] = string(r.computeHash(before)) != string(r.Hash)
+		j.unlinked[i] = string(r.computeHash(before)) != string(r.Hash)
 		j.forged[i] = mac != nil && string(hashMAC(mac, r.Hash)) != string(r.Code)
 		before = r.Hash
 	}
@@ -316,7 +316,7 @@ func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	}
 	for i := range j.rows {
 		r := &j.rows[i]
-		if err := k.checkRow(ctx, r, j.loose[i], j.forged[i]); err != nil {
+		if err := k.checkRow(ctx, r, j.unlinked[i], j.forged[i]); err != nil {
 			return err
 		}
 		k.known, k.before, k.next = true, r.Hash, r.Seq+1

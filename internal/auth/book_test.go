@@ -147,7 +147,7 @@ func TestTampering(t *testing.T) {
 			_ = os.Remove(d.path)
 			_ = os.Symlink(d.path+"2", d.path)
 		},
-		"the count is wrong": func(d *tokenSetup, _ []byte) { d.put(d.aside, []byte("x")) },
+		"the count is wrong": func(d *tokenSetup, _ []byte) { d.put(d.countPath, []byte("x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)

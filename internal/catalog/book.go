@@ -160,7 +160,7 @@ func readRecords(text []byte) (map[string]trustRecord, error) {
 		name, named := unquoteJSON(f[0].raw)
 		var ok [2]bool
 		r.pin, ok[0] = unquoteJSON(f[1].raw)
-		r.other, ok[1] = unquoteJSON(f[4].raw)
+		r.listedPin, ok[1] = unquoteJSON(f[4].raw)
 		trusted, err1 := strconv.ParseInt(string(f[2].raw), 10, 64)
 		clean, err2 := strconv.Atoi(string(f[3].raw))
 		noticed, err3 := strconv.ParseInt(string(f[5].raw), 10, 64)
@@ -190,7 +190,7 @@ func appendRecords(records map[string]trustRecord) []byte {
 		text = append(appendString(text, r.pin), ',')
 		text = append(strconv.AppendInt(text, r.trusted.Unix(), 10), ',')
 		text = append(strconv.AppendInt(text, int64(r.clean), 10), ',')
-		text = append(appendString(text, r.other), ',')
+		text = append(appendString(text, r.listedPin), ',')
 		noticed := int64(0)
 		if !r.noticed.IsZero() {
 			noticed = r.noticed.Unix()

@@ -31,8 +31,8 @@ type Catalog struct {
 	scanner func() *sanitize.TextScanner
 
 	// writing is held from a change in memory until the file is written, so that files change in the same order.
-	writing sync.Mutex
-	telling sync.Mutex // held while listeners are called
+	writing   sync.Mutex
+	notifying sync.Mutex // held while listeners are called
 
 	current atomic.Pointer[core.Toolset]  // cached toolset; nil: something has changed since it was built
 	watched atomic.Pointer[[]watchedFile] // files with trusted definitions of the servers that have changed tools
@@ -344,8 +344,8 @@ func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 }
 
 func (c *Catalog) notifyChange() {
-	c.telling.Lock()
-	defer c.telling.Unlock()
+	c.notifying.Lock()
+	defer c.notifying.Unlock()
 	c.mu.Lock()
 	ids := slices.Sorted(maps.Keys(c.listeners))
 	listeners := make([]func(*core.Toolset), len(ids))

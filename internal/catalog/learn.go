@@ -62,13 +62,13 @@ type shapeLearner struct {
 // learnedTool holds the inferred result type of one tool. It covers only results of the definition with this pin
 // (hash).
 type learnedTool struct {
-	pin    string
-	shape  *infer.AnswerShape
-	schema json.RawMessage // JSON Schema of shape
-	count  int             // number of observed results
-	steady int             // number of the newest results that did not change the type
-	fresh  int             // number of results that are not saved yet
-	told   *core.LearnedSchema
+	pin       string
+	shape     *infer.AnswerShape
+	schema    json.RawMessage // JSON Schema of shape
+	count     int             // number of observed results
+	steady    int             // number of the newest results that did not change the type
+	fresh     int             // number of results that are not saved yet
+	published *core.LearnedSchema
 	// shared is the type from a file of tool definitions. It is nil if there is no such type, or if a result here
 	// differed from it.
 	shared *sharedShape
@@ -239,13 +239,13 @@ func (k *learnedTool) visible() *core.LearnedSchema {
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	now := k.visible()
-	isSame := k.told != nil && string(k.told.Schema) == string(now.Schema) && k.told.Shared == now.Shared
-	if isSame && now.Observations > few && 4*now.Observations < 5*k.told.Observations {
+	isSame := k.published != nil && string(k.published.Schema) == string(now.Schema) && k.published.Shared == now.Shared
+	if isSame && now.Observations > few && 4*now.Observations < 5*k.published.Observations {
 		return
 	}
 	l.news.Store(true)
-	if k.told = nil; now.Schema != nil && l.catalog.isShowable(now.Schema) {
-		k.told = now
+	if k.published = nil; now.Schema != nil && l.catalog.isShowable(now.Schema) {
+		k.published = now
 	}
 }
 
@@ -321,7 +321,7 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 // shown for the tool's current definition. The caller must hold l.mu.
 func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
-		return k.told
+		return k.published
 	}
 	return nil
 }

@@ -69,13 +69,13 @@ type watchedServer struct {
 	ended   chan struct{} // closed when listing has stopped
 	cancel  context.CancelFunc
 
-	mu    sync.Mutex
-	err   *core.Error
-	at    time.Time       // time of the last listing or failure
-	link  int             // number of the connection that was used for it
-	round chan struct{}   // closed when the current listing ends or, between listings, the next one
-	asked bool            // a call waits for the next listing
-	told  map[string]bool // pins of changed tools that were logged
+	mu     sync.Mutex
+	err    *core.Error
+	at     time.Time       // time of the last listing or failure
+	link   int             // number of the connection that was used for it
+	round  chan struct{}   // closed when the current listing ends or, between listings, the next one
+	asked  bool            // a call waits for the next listing
+	logged map[string]bool // pins of changed tools that were logged
 }
 
 // Time limits for listings of a server's tools. A listing that is younger than freshListing need not be repeated
@@ -115,7 +115,7 @@ func (l *LiveCatalog) Add(name string) {
 	ctx, cancel := context.WithCancel(l.base)
 	w := &watchedServer{
 		changed: make(chan struct{}, 1), first: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
-		round: make(chan struct{}), told: map[string]bool{},
+		round: make(chan struct{}), logged: map[string]bool{},
 	}
 	l.mu.Lock()
 	l.servers[name] = w
@@ -217,8 +217,8 @@ func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 	}
 	tools := map[core.ChangePolicy][]string{}
 	for _, c := range l.catalog.ListChanges() {
-		if c.Server == name && !w.told[c.Pin] {
-			w.told[c.Pin] = true
+		if c.Server == name && !w.logged[c.Pin] {
+			w.logged[c.Pin] = true
 			tools[c.Policy] = append(tools[c.Policy], c.Tool)
 		}
 	}

@@ -130,7 +130,7 @@ func (l *shapeLearner) exported(t *core.Tool) *learnedOutput {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.servers[t.Server][t.Name]
-	if k == nil || k.pin != t.Pin || k.told == nil {
+	if k == nil || k.pin != t.Pin || k.published == nil {
 		return nil
 	}
 	out := &learnedOutput{Pin: k.pin, Answers: k.count, Steady: k.steady, Shape: k.shape}

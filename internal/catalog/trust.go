@@ -31,10 +31,10 @@ type trustRecord struct {
 	trusted time.Time
 	clean   int             // version of the scan that found nothing suspicious; 0 if it found something
 	raw     json.RawMessage // the definition; nil if it was too large to store
-	// other is the pin of the definition that the server lists instead. It is empty if the server lists the
+	// listedPin is the pin of the definition that the server lists instead. It is empty if the server lists the
 	// trusted one.
-	other   string
-	noticed time.Time // when other was first seen
+	listedPin string
+	noticed   time.Time // when other was first seen
 }
 
 func (t *serverTrust) cloneTrust() *serverTrust {
@@ -59,12 +59,12 @@ func (t *serverTrust) noteListing(tools []*core.Tool, now time.Time) (news bool)
 			continue
 		case !known:
 			r = recordOf(tool, now)
-		case r.pin != tool.Pin && r.other == tool.Pin:
+		case r.pin != tool.Pin && r.listedPin == tool.Pin:
 			continue
 		case r.pin != tool.Pin:
-			r.other, r.noticed = tool.Pin, now
-		case r.other != "" || r.clean != cleanOf(tool):
-			r.other, r.noticed, r.clean = "", time.Time{}, cleanOf(tool)
+			r.listedPin, r.noticed = tool.Pin, now
+		case r.listedPin != "" || r.clean != cleanOf(tool):
+			r.listedPin, r.noticed, r.clean = "", time.Time{}, cleanOf(tool)
 		default:
 			continue
 		}

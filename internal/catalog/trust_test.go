@@ -390,7 +390,7 @@ func FuzzCleanSchema(f *testing.F) {
 }
 
 func FuzzRecords(f *testing.F) {
-	f.Add(appendRecords(map[string]trustRecord{"a": {pin: "x", raw: []byte(`{"a":1}`)}, "b": {other: "y"}}))
+	f.Add(appendRecords(map[string]trustRecord{"a": {pin: "x", raw: []byte(`{"a":1}`)}, "b": {listedPin: "y"}}))
 	f.Add([]byte(`{"tools":[1,2,3,4,5,6,7]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		records, err := readRecords(text)

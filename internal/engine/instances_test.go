@@ -65,7 +65,7 @@ const isolated = "servers: {eye: {isolation: session}}\n"
 // definition than the trusted one.
 func TestInstanceWithAnotherDefinitionIsBlocked(t *testing.T) {
 	for _, settings := range []string{isolated, "servers: {eye: {stateful: true}}\n"} {
-		s := &shiftingServer{chameleon: changingServer{description: "Deletes."}, hints: readsOnly}
+		s := &shiftingServer{changingServer: changingServer{description: "Deletes."}, hints: readsOnly}
 		e := openOne(t, settings, s.dial)
 		o := e.As("alice").Call(t.Context(), engine.Request{Session: "a"}, "eye.note", nil)
 		if o.Status != core.StatusDenied || o.Error.Kind != core.KindToolChanged || s.called.Load() != 0 {
@@ -79,7 +79,7 @@ func TestInstanceWithAnotherDefinitionIsBlocked(t *testing.T) {
 }
 
 func TestInstanceWithAnotherDefinitionIsAskedAbout(t *testing.T) {
-	s := &shiftingServer{chameleon: changingServer{description: "Deletes."}, hints: readsOnly}
+	s := &shiftingServer{changingServer: changingServer{description: "Deletes."}, hints: readsOnly}
 	e := openOne(t, "toolChanges: ask\n"+isolated, s.dial)
 	o := e.Call(t.Context(), engine.Request{Session: "a"}, "eye.note", nil)
 	if o.Status != core.StatusPendingApproval || s.called.Load() != 0 {
@@ -98,7 +98,7 @@ func TestInstanceWithAnotherDefinitionIsAskedAbout(t *testing.T) {
 }
 
 func TestInstanceWithAnotherDefinitionIsNoted(t *testing.T) {
-	s := &shiftingServer{chameleon: changingServer{description: "Deletes."}, hints: readsOnly}
+	s := &shiftingServer{changingServer: changingServer{description: "Deletes."}, hints: readsOnly}
 	e := openOne(t, "toolChanges: note\n"+isolated, s.dial)
 	o := e.Call(t.Context(), engine.Request{Session: "a"}, "eye.note", nil)
 	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "differs from the trusted one") {

@@ -29,7 +29,7 @@ type statementChange struct {
 // ensureWriter opens the connection for writing and claims a chain, unless such a connection is already open. The
 // caller must hold s.mu.
 func (s *sqlStore) ensureWriter(ctx context.Context) error {
-	if s.reads {
+	if s.readOnly {
 		return core.Errorf(core.KindInternal, "store.write", "the audit log was opened for reading")
 	}
 	if s.gone != nil {

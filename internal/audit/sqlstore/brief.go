@@ -26,7 +26,7 @@ func (s *sqlStore) Brief(ctx context.Context, f audit.Filter) ([]audit.LogRow, e
 
 func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.LogRow, error) {
 	q, err := s.translateFilter(ctx, f)
-	if err != nil || q.none {
+	if err != nil || q.matchesNothing {
 		return nil, err
 	}
 	where, args := q.whereExcept(-1, func(column string) string { return column })

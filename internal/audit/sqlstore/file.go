@@ -136,7 +136,7 @@ func (e *sqliteEngine) noteFiles() (err error) {
 		return err
 	}
 	for i, suffix := range sidecarSuffixes {
-		if e.beside[i], err = os.Lstat(e.path + suffix); err != nil {
+		if e.sidecars[i], err = os.Lstat(e.path + suffix); err != nil {
 			return fmt.Errorf("%w: %w", audit.ErrGone, err)
 		}
 	}
@@ -165,7 +165,7 @@ func (e *sqliteEngine) lostFileError(err error) error {
 		return err
 	}
 	for i, suffix := range sidecarSuffixes {
-		if err := e.checkSameFile(e.path+suffix, e.beside[i]); err != nil {
+		if err := e.checkSameFile(e.path+suffix, e.sidecars[i]); err != nil {
 			return err
 		}
 	}

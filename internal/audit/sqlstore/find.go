@@ -22,10 +22,10 @@ type columnCondition struct {
 
 // filterQuery holds a filter translated to SQL: conditions on columns, in which names are replaced by their numbers.
 type filterQuery struct {
-	conditions []columnCondition
-	where      string // SQL of all further conditions
-	args       []any
-	none       bool // no row can match
+	conditions     []columnCondition
+	where          string // SQL of all further conditions
+	args           []any
+	matchesNothing bool // no row can match
 }
 
 func (q *filterQuery) addCondition(where string, args ...any) {
@@ -70,7 +70,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
 		where, args, maybe := s.chainCondition(chain)
-		if q.none = !ok || !maybe; q.none {
+		if q.matchesNothing = !ok || !maybe; q.matchesNothing {
 			return q, nil
 		}
 		if where != "" {
@@ -95,7 +95,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 		for risk := f.MinRisk; risk <= maxRisk; risk++ {
 			c.values = append(c.values, risk)
 		}
-		q.conditions, q.none = append(q.conditions, c), len(c.values) == 0
+		q.conditions, q.matchesNothing = append(q.conditions, c), len(c.values) == 0
 	}
 	one := func(name string) []string {
 		if name == "" {
@@ -136,7 +136,7 @@ func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column 
 			c.values, c.empty = append(c.values, id), c.empty || id == 0
 		}
 	}
-	q.none = q.none || len(c.values) == 0
+	q.matchesNothing = q.matchesNothing || len(c.values) == 0
 	q.conditions = append(q.conditions, c)
 	return nil
 }

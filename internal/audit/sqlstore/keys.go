@@ -93,7 +93,7 @@ func (s *sqlStore) KeysOf(ctx context.Context, principal, session string) ([]str
 func (s *sqlStore) Forget(ctx context.Context, ids []string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reads && s.forgets {
+	if s.readOnly && s.mayForget {
 		return s.forgetReadOnly(ctx, ids)
 	}
 	if err := s.ensureWriter(ctx); err != nil {

@@ -59,7 +59,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.LogStore,
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
 	e := &postgresEngine{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
-	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
+	s := &sqlStore{databaseEngine: e, readOnly: o.ReadOnly, mayForget: o.Forgets, db: stdlib.OpenDB(*config)}
 	s.db.SetMaxOpenConns(1 + maxReadConns)
 	s.db.SetMaxIdleConns(1 + maxReadConns)
 	defer func() {

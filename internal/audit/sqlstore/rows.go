@@ -139,14 +139,14 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	return func(yield func(audit.LogRow, error) bool) {
 		q, err := s.translateFilter(ctx, f)
 		lead := -1
-		if err == nil && !q.none {
+		if err == nil && !q.matchesNothing {
 			lead, err = s.leadCondition(ctx, &q)
 		}
 		left := f.Limit
 		if left <= 0 {
 			left = math.MaxInt
 		}
-		for before := f.Before; left > 0 && !q.none; {
+		for before := f.Before; left > 0 && !q.matchesNothing; {
 			n := min(left, rowsPerRead)
 			var all []rawRow
 			if err == nil {
@@ -286,7 +286,7 @@ func (s *sqlStore) Groups(ctx context.Context, f audit.Filter) ([]audit.UsageGro
 
 func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.UsageGroup, error) {
 	q, err := s.translateFilter(ctx, f)
-	if err != nil || q.none {
+	if err != nil || q.matchesNothing {
 		return nil, err
 	}
 	where, args := q.whereExcept(-1, s.unindexedColumn)

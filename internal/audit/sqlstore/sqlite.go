@@ -38,13 +38,13 @@ type sqliteEngine struct {
 	left  bool
 	fresh bool
 	file  fs.FileInfo // identity of the file when it was opened for writing
-	// beside has the identities of the write-ahead log and of its index when the connection for writing was
+	// sidecars has the identities of the write-ahead log and of its index when the connection for writing was
 	// opened.
-	beside   [2]fs.FileInfo
-	chain    int64 // 0: not read yet
-	unlock   func()
-	prepared map[string]*sql.Stmt // prepared statements of the connection for writing
-	of       *sql.Conn
+	sidecars    [2]fs.FileInfo
+	chain       int64 // 0: not read yet
+	unlock      func()
+	prepared    map[string]*sql.Stmt // prepared statements of the connection for writing
+	preparedFor *sql.Conn
 }
 
 func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.LogStore, err error) {
@@ -53,7 +53,7 @@ func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Du
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%w", err)
 	}
 	e := &sqliteEngine{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
-	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets}
+	s := &sqlStore{databaseEngine: e, readOnly: o.ReadOnly, mayForget: o.Forgets}
 	defer func() {
 		if err != nil {
 			err = s.wrapError("store.open", err)
@@ -214,7 +214,7 @@ func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	for _, p := range e.prepared {
 		_ = p.Close()
 	}
-	e.of, e.prepared = nil, nil
+	e.preparedFor, e.prepared = nil, nil
 }
 
 // isReusable reports whether the connection can still be used after the error err. That is so only if err comes from
@@ -226,8 +226,8 @@ func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 }
 
 func (e *sqliteEngine) runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error {
-	if e.of != c {
-		e.of, e.prepared = c, map[string]*sql.Stmt{}
+	if e.preparedFor != c {
+		e.preparedFor, e.prepared = c, map[string]*sql.Stmt{}
 	}
 	err := e.applyChange(ctx, c, statementChange{statement: "BEGIN IMMEDIATE"})
 	if err != nil {

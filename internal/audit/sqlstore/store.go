@@ -203,8 +203,8 @@ type sqlStore struct {
 	db    *sql.DB
 	names nameCache
 
-	reads   bool // read-only
-	forgets bool // read-only, except that keys may be deleted
+	readOnly  bool // read-only
+	mayForget bool // read-only, except that keys may be deleted
 
 	mu    sync.Mutex // is held while writing
 	w     *sql.Conn  // connection for writing; nil before the first write and after an error

@@ -54,7 +54,7 @@ type valueCollector struct {
 	plain   bool
 	items   *valueCollector
 	cut     bool
-	left    map[string]bool // keys that an outline omits; see documentWalker.counts
+	omitted map[string]bool // keys that an outline omits; see documentWalker.counts
 }
 
 type memberCollector struct {

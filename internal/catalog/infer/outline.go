@@ -66,13 +66,13 @@ func isPlainName(name string) bool {
 }
 
 func (p *valueCollector) countLeft(key []byte) {
-	if len(p.left) >= maxCountedLeft {
+	if len(p.omitted) >= maxCountedLeft {
 		return
 	}
-	if p.left == nil {
-		p.left = map[string]bool{}
+	if p.omitted == nil {
+		p.omitted = map[string]bool{}
 	}
-	p.left[string(key)] = true
+	p.omitted[string(key)] = true
 }
 
 func (p *valueCollector) hasNames() bool {
@@ -99,7 +99,7 @@ func (p *valueCollector) outline(depth, most int) string {
 		return "{…}"
 	}
 	names := slices.Sorted(maps.Keys(p.fields))
-	left := len(p.left) + max(0, len(names)-most)
+	left := len(p.omitted) + max(0, len(names)-most)
 	var parts []string
 	for _, name := range names[:min(len(names), most)] {
 		if inside := p.fields[name].of.outline(depth-1, most); inside != "" {

@@ -119,11 +119,11 @@ func (e serverEntry) transportName() string {
 
 // entryReader holds the state of the translation of one client's entry.
 type entryReader struct {
-	client *Client
-	t      *placeholderTranslator
-	e      serverEntry
-	wrong  string // why the entry cannot be imported; "": it can
-	unused []string
+	client  *Client
+	t       *placeholderTranslator
+	e       serverEntry
+	problem string // why the entry cannot be imported; "": it can
+	unused  []string
 }
 
 // readEntry translates a client's entry for a server to the form of Retort's server file. If the entry cannot be
@@ -150,12 +150,12 @@ func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e s
 		t.addNote("kept, but it has no effect: %s", strings.Join(r.unused, ", "))
 	}
 	r.normalizeKind()
-	return r.e, r.wrong
+	return r.e, r.problem
 }
 
 func (r *entryReader) rejectEntry(format string, args ...any) {
-	if r.wrong == "" {
-		r.wrong = fmt.Sprintf(format, args...)
+	if r.problem == "" {
+		r.problem = fmt.Sprintf(format, args...)
 	}
 }
 

@@ -55,12 +55,12 @@ const ourName = "retort"
 type installation struct {
 	Environment
 	InstallOptions
-	client *Client
-	scope  FileScope
-	file   clientFile
-	at     [][]string // key paths of the objects with servers; Retort is added to the first
-	here   bool       // whether the file has an entry for Retort
-	result *InstallResult
+	client    *Client
+	scope     FileScope
+	file      clientFile
+	at        [][]string // key paths of the objects with servers; Retort is added to the first
+	installed bool       // whether the file has an entry for Retort
+	result    *InstallResult
 }
 
 // Install moves the servers of a client into Retort's server file, and puts an entry for Retort in their place.
@@ -100,7 +100,7 @@ func Install(e Environment, o InstallOptions) (*InstallResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.dropStaleSteps(in.file, in.here)
+	j.dropStaleSteps(in.file, in.installed)
 	if err := j.beginStep(s, in.file.src); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (e Environment) beginInstall(o InstallOptions) (*installation, error) {
 			}
 		}
 	}
-	if in.here, err = in.hasRetort(); err != nil {
+	if in.installed, err = in.hasRetort(); err != nil {
 		return nil, err
 	}
 	in.addWarnings()
@@ -394,7 +394,7 @@ func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, err error) {
 	src, exists = in.file.src, in.file.exists
 	in.result.Restored = "exact"
-	if len(j.Steps) == 0 && !in.here {
+	if len(j.Steps) == 0 && !in.installed {
 		in.result.Restored = "none"
 	}
 	for n := len(j.Steps) - 1; n >= 0; n-- {
@@ -411,7 +411,7 @@ func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, e
 			return nil, false, err
 		}
 	}
-	if len(j.Steps) == 0 && in.here {
+	if len(j.Steps) == 0 && in.installed {
 		in.result.Warnings = append(
 			in.result.Warnings,
 			"there is no journal of an installation in "+in.Home+": servers that it moved remain only in Retort's own file",

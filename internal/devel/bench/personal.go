@@ -12,11 +12,11 @@ import (
 // detectionSample describes documents for measuring the detection of one type of personal data: made-up values in
 // sentences and JSON, and similar values that are not personal data.
 type detectionSample struct {
-	name   string
-	value  func(r *rand.Rand) string
-	frames []string                  // texts in which %s stands for the value
-	not    func(r *rand.Rand) string // returns a document without a value of the type
-	losses string
+	name     string
+	value    func(r *rand.Rand) string
+	frames   []string                  // texts in which %s stands for the value
+	negative func(r *rand.Rand) string // returns a document without a value of the type
+	losses   string
 }
 
 const sampleCount = 120 // documents of each type that contain a value; half as many more contain none
@@ -143,7 +143,7 @@ func (s detectionSample) measureDetection(r *rand.Rand) (missed, wrong int, err 
 		}
 	}
 	for range sampleCount / 2 {
-		document := s.not(r)
+		document := s.negative(r)
 		out, err := hide(document)
 		if err != nil {
 			return 0, 0, err

@@ -58,7 +58,7 @@ func (c agentCall) requestText() string {
 type directAgent struct {
 	*modelConversation
 	servers *bundledServers
-	may     map[string]bool // tools whose definitions the model has; nil: all
+	loaded  map[string]bool // tools whose definitions the model has; nil: all
 }
 
 // callAll makes calls concurrently, at most callsPerTurn in one turn, and returns their answers. A tool error counts
@@ -68,7 +68,7 @@ func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
 	for i := 0; i < len(calls); i += callsPerTurn {
 		a.countTurn()
 		for j := i; j < min(i+callsPerTurn, len(calls)); j++ {
-			if a.may != nil && !a.may[calls[j].tool] {
+			if a.loaded != nil && !a.loaded[calls[j].tool] {
 				return nil, fmt.Errorf("the search has not found %s", calls[j].tool)
 			}
 			a.addOutput(calls[j].requestText())
@@ -254,15 +254,15 @@ func openFinder(ctx context.Context, self string) (*toolFinder, error) {
 
 // searchTools runs the searches, one query in each turn.
 func (f *toolFinder) searchTools(a *directAgent, queries []string) {
-	a.may = map[string]bool{}
+	a.loaded = map[string]bool{}
 	a.addDefinitions(searchTool.definitionText())
 	for _, query := range queries {
 		a.countTurn()
 		a.addOutput(agentCall{searchTool.Name, map[string]any{"query": query}}.requestText())
 		hits, _ := f.index.Search(query, index.SearchFilter{}, loadedDefinitions)
 		for _, d := range f.tools {
-			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.SearchHit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
-				a.may[d.Name] = true
+			if !a.loaded[d.Name] && slices.ContainsFunc(hits, func(h index.SearchHit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
+				a.loaded[d.Name] = true
 				a.addDefinitions(d.definitionText())
 			}
 		}

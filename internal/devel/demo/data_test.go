@@ -239,7 +239,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error(o.text())
 	}
 	c, s = open(t, "files")
-	s.base.given = maxGiven
+	s.base.written = maxGiven
 	if o := c.call("write_file", `{"path":"x","content":"y"}`); !strings.Contains(o.text(), "507") {
 		t.Error(o.text())
 	}

@@ -84,7 +84,7 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 type serverBase struct {
 	lock    sync.RWMutex
 	effects []RecordedEffect
-	given   int          // total bytes of the arguments of calls that write
+	written int          // total bytes of the arguments of calls that write
 	close   func() error // frees what the tools hold; nil: nothing to free
 
 	limiting sync.Mutex
@@ -212,7 +212,7 @@ func (s *DemoServer) runToolCall(ctx context.Context, d *toolDefinition, args js
 	}
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
-	if s.base.given += len(args); len(s.base.effects) >= maxEffects || s.base.given > maxGiven {
+	if s.base.written += len(args); len(s.base.effects) >= maxEffects || s.base.written > maxGiven {
 		return failureResult(
 			fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven),
 		).encodeResult()
