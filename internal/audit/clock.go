@@ -34,9 +34,9 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// refuseClockBehind returns an error if the clock shows an earlier time than the newest entry has, so that calls
-// which may have effects are refused. If a person has confirmed the clock, it instead adds an entry that says so
-// and returns nil. The caller must hold l.mu.
+// refuseClockBehind returns an error if the clock is too far behind the newest entry, so that calls which may have
+// effects are refused. If a person has confirmed the clock, it instead adds an entry that says so and returns nil.
+// The caller must hold l.mu.
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)

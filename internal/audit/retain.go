@@ -118,7 +118,7 @@ func (k *retentionRun) removeLeftovers() {
 	}
 }
 
-// ownHead returns the head of the log's own chain.
+// ownHead returns the head (newest entry) of the log's own chain.
 func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {

@@ -169,7 +169,7 @@ func (l *LiveCatalog) NotifyChanged(server string) {
 	}
 }
 
-// keepListed lists one server whenever needed, until ctx is done.
+// keepListed lists the tools of one server and repeats that whenever they may have changed, until ctx is done.
 func (l *LiveCatalog) keepListed(ctx context.Context, name string, w *watchedServer) {
 	retry := firstRetry
 	for first := true; ; first = false {

@@ -34,7 +34,7 @@ type trustRecord struct {
 	// listedPin is the pin of the definition that the server lists instead. It is empty if the server lists the
 	// trusted one.
 	listedPin string
-	noticed   time.Time // when other was first seen
+	noticed   time.Time // when listedPin was first seen
 }
 
 func (t *serverTrust) cloneTrust() *serverTrust {

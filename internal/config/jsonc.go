@@ -243,7 +243,8 @@ func unendedJSON(src []byte, open int) *syntaxError {
 	return at.fail("the bracket that opens here lacks its ]")
 }
 
-// explainLiteral returns an error that says what is wrong with the literal at a position.
+// explainLiteral returns an error for an invalid number, string or word in JSON. The error says what is wrong with
+// it, and where.
 func explainLiteral(at *textPosition, literal string) *syntaxError {
 	if strings.ContainsRune("-0123456789", rune(literal[0])) {
 		return at.fail("%s is not a number", shortenText(literal))

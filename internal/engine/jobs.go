@@ -186,8 +186,9 @@ func (e *Engine) lacksGroups(t core.JobState) bool {
 	return fromServer && t.Groups == nil && e.config.Settings.HTTP.OAuth.Groups != ""
 }
 
-// restorePermit returns the context of a job with the Permit under which the job was submitted. If another process
-// submitted the job, such as the engine before a restart, it rebuilds the Permit from the stored credential.
+// restorePermit returns ctx with the Permit of a job, which limits how long the engine may work for the principal
+// that submitted the job. If another process submitted the job, such as the engine before a restart, it rebuilds
+// the Permit from the stored credential.
 func (e *Engine) restorePermit(ctx context.Context, c core.Credential) context.Context {
 	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx

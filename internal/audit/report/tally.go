@@ -105,7 +105,7 @@ type ApprovalSummary struct {
 	Outcomes  []NamedCount `json:"outcomes"`
 	By        []NamedCount `json:"by"`         // answers, by the channel through which they came
 	Rules     []NamedCount `json:"rules"`      // questions, by the rule that required them
-	Waits     int64        `json:"waits"`      // questions that were answered or expired in the period
+	Waits     int64        `json:"waits"`      // questions that were settled in the period
 	Open      int64        `json:"unanswered"` // questions of the period whose end is not in the period
 	Median    *float64     `json:"median_wait_seconds,omitempty"`
 	Longest   *float64     `json:"longest_wait_seconds,omitempty"`

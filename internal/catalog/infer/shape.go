@@ -48,7 +48,7 @@ type AnswerShape struct {
 	cut     bool         // something below was not examined or not stored
 }
 
-// shapeField holds the shape of one member of an object.
+// shapeField holds the name and inferred type of one member of an object.
 type shapeField struct {
 	name   string
 	always bool // every object had the field
@@ -143,9 +143,9 @@ func boundNodes(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// keepChildren replaces the types of the fields and items of s by copies, and returns the copies. Each copy
-// reduces left, the number of types that may still be kept. When left is 0, it drops the remaining fields and
-// items.
+// keepChildren replaces the types of the fields and items of s by copies, and returns the copies. left is the
+// number of types that may still be kept: keepChildren subtracts one for each copy, and drops the remaining fields
+// and items when left is 0.
 func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	own := func(child *AnswerShape) *AnswerShape {
 		switch {

@@ -38,7 +38,7 @@ type TextScanner struct {
 	begins   [26][]wordStem  // stems by their first letter
 	rare     [][]int         // by number of a word: the patterns whose rarest word it is
 	anchors  [1 << 10]uint64 // bit set of hashes of the words of which every pattern needs one
-	exact    map[string]bool // the same words
+	exact    map[string]bool // the words whose hashes are in anchors
 	shapes   map[uint32]byte // hashes of the shapes (shapeOf) of long ones, with their first letters
 	hints    [1 << 12]uint64 // bit set of hashes of these words in disguise, and of their shapes
 	readers  sync.Pool       // pool of *reader, to reuse their buffers

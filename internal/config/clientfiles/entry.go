@@ -127,7 +127,7 @@ type entryReader struct {
 }
 
 // readEntry translates a client's entry for a server to the form of Retort's server file. If the entry cannot be
-// imported, wrong is the reason, otherwise it is "".
+// imported, wrong is the reason; otherwise it is "".
 func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e serverEntry, wrong string) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()

@@ -25,9 +25,10 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// runUntilKilled implements KilledAt and KilledAtChange. It starts the child and calls at, once at the beginning and
-// again after each line of the child's output. It passes at a function that kills the child, and the number of lines
-// so far.
+// runUntilKilled implements KilledAt and KilledAtChange. It starts the test binary as a child process, and returns
+// the last number that the child has printed, or none. It calls the function at when the child has started and
+// again after each line of the child's output. The arguments of at are a function that kills the child, and the
+// number of lines so far.
 func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
