@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with effects
-// before they are sent. It is safe for concurrent use.
+// AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with
+// effects before they are sent. It is safe for concurrent use.
 type AnomalyWatcher struct {
 	onFinding func(AnomalyFinding)
 

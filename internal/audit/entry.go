@@ -28,8 +28,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal, or the operating system's user if the caller has no principal. Entries of kinds that are written
-	// many times for one program, such as calls, never name the operating system's user.
+	// UserID is the principal, or the operating system's user if the caller has no principal. Entries of kinds that
+	// are written many times for one program, such as calls, never name the operating system's user.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`

@@ -16,8 +16,8 @@ const (
 	maxTools = 50_000 // tools of one server
 )
 
-// CatalogProblem represents a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
-// was ignored.
+// CatalogProblem represents a problem that retort doctor reports: a definition that was skipped or used only in part,
+// or a file that was ignored.
 type CatalogProblem struct {
 	Server  string // "" if the problem is in a file
 	Tool    string // "" if the problem affects the whole server

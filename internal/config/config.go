@@ -33,8 +33,8 @@ type Options struct {
 	Again bool
 }
 
-// NoteFunc receives the absolute path and the content of a file that Load looks for. The content is nil if the file does
-// not exist or cannot be read.
+// NoteFunc receives the absolute path and the content of a file that Load looks for. The content is nil if the file
+// does not exist or cannot be read.
 type NoteFunc func(path string, content []byte)
 
 // Config holds everything that Load read. It is not changed after Load.

@@ -18,8 +18,8 @@ type unsetVariable struct{ name string }
 
 func (e *unsetVariable) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }
 
-// expandText replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an empty
-// value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
+// expandText replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an
+// empty value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
 func (v variableLookup) expandText(s string) (string, error) {
 	return v.expandDeep(s, 0)
 }

@@ -16,8 +16,8 @@ const (
 	endsSettings   = "<!-- End of the written part -->\n"
 )
 
-// TestSettingsReference checks that the table in docs/reference/settings.md has all settings with their values, defaults
-// and descriptions. With -update it writes the table.
+// TestSettingsReference checks that the table in docs/reference/settings.md has all settings with their values,
+// defaults and descriptions. With -update it writes the table.
 func TestSettingsReference(t *testing.T) {
 	page, err := os.ReadFile(settingsPage)
 	if err != nil {

@@ -25,9 +25,9 @@ const (
 	variablePattern = `\$`
 )
 
-// SettingsSchema returns the JSON Schema of retort.yaml. A document that the reader of the settings accepts is valid for
-// the schema. The reverse does not hold for what a schema cannot express: ranges of values with a unit, expressions, and
-// relations between settings.
+// SettingsSchema returns the JSON Schema of retort.yaml. A document that the reader of the settings accepts is valid
+// for the schema. The reverse does not hold for what a schema cannot express: ranges of values with a unit,
+// expressions, and relations between settings.
 func SettingsSchema() ([]byte, error) {
 	var s Settings
 	schema := s.reader().schema()
@@ -63,8 +63,8 @@ func addDefaults(schema jsonSchema, shown []shownSetting) {
 	}
 }
 
-// schemaMaker returns the schema of a setting's value. It is a function, so that schemas are made only on demand: settings
-// are read far more often than schemas are needed.
+// schemaMaker returns the schema of a setting's value. It is a function, so that schemas are made only on demand:
+// settings are read far more often than schemas are needed.
 type schemaMaker func() jsonSchema
 
 // objectSchema describes an object with the given fields, and no others if closed is set. A field may be null,
@@ -127,8 +127,8 @@ func stringSchema(pattern string) schemaMaker {
 	}
 }
 
-// matchingSchema describes text that matches pattern or contains a variable. It cannot check numbers and booleans, which
-// the reader takes as text.
+// matchingSchema describes text that matches pattern or contains a variable. It cannot check numbers and booleans,
+// which the reader takes as text.
 func matchingSchema(pattern string) schemaMaker {
 	return func() jsonSchema {
 		s := stringSchema(pattern)()

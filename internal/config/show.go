@@ -16,10 +16,10 @@ func alwaysShown() []string {
 	return []string{"sandboxMode", "securityLevel", "permissionLevel", "resourceLimits", "network", "anomalies"}
 }
 
-// RenderYAML returns as YAML the settings that differ from their defaults, and those that control what programs may do. If
-// all is true, it returns every setting that has a value. network_policy appears as the settings that it was translated to.
-// Parts of network_policy, permission_levels and sandbox_options that have no effect appear as comments. Secret values
-// appear as ***. The defaults must have been filled in, as WithDefaults does.
+// RenderYAML returns as YAML the settings that differ from their defaults, and those that control what programs may
+// do. If all is true, it returns every setting that has a value. network_policy appears as the settings that it was
+// translated to. Parts of network_policy, permission_levels and sandbox_options that have no effect appear as
+// comments. Secret values appear as ***. The defaults must have been filled in, as WithDefaults does.
 func (s Settings) RenderYAML(all bool) string { return s.renderStated(nil, all) }
 
 // RenderSettings returns the settings of c like Settings.RenderYAML. A comment behind each setting that a file states

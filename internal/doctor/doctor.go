@@ -14,8 +14,8 @@ type FailureCause struct {
 	Mend  string `json:"mend,omitempty"` // command that fixes it, or a sentence if no command does
 }
 
-// FailureSymptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so they must
-// not contain secrets.
+// FailureSymptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so
+// they must not contain secrets.
 type FailureSymptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir

@@ -70,8 +70,8 @@ func openModel(c *configuration) (*model.ModelEndpoint, error) {
 	return endpoint, nil
 }
 
-// modelFor returns the model for a request: the endpoint in the settings or, if they have no endpoint, the model that the
-// client offers. It returns nil if there is neither.
+// modelFor returns the model for a request: the endpoint in the settings or, if they have no endpoint, the model that
+// the client offers. It returns nil if there is neither.
 func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	switch {
 	case a.endpoint != nil:

@@ -229,8 +229,8 @@ func (e *Engine) Call(ctx context.Context, r Request, name string, arguments jso
 	return e.logOutcome("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
-// Sample makes one call of a tool that only reads, and returns an Outcome whose result is the tool's Definition with the
-// type of the call's result.
+// Sample makes one call of a tool that only reads, and returns an Outcome whose result is the tool's Definition with
+// the type of the call's result.
 func (e *Engine) Sample(ctx context.Context, r Request, s core.SampleRequest) Outcome {
 	return e.logOutcome("sampled", e.pipeline.Sample(ctx, r, s))
 }

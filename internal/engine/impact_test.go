@@ -14,8 +14,8 @@ import (
 	"retort/internal/engine"
 )
 
-// collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It fails the
-// test if none is found.
+// collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It
+// fails the test if none is found.
 func collectQuestions(t *testing.T, e *engine.Engine, code string) []core.Approval {
 	t.Helper()
 	var all []core.Approval

@@ -179,8 +179,8 @@ func (e *Engine) WorkOn(id string) error {
 	return nil
 }
 
-// lacksGroups reports whether a job was submitted with an OAuth token while http.oauth.groups was not set, and it is set
-// now. The groups of its user are not known, so entries for groups cannot be applied to it, and it must not run.
+// lacksGroups reports whether a job was submitted with an OAuth token while http.oauth.groups was not set, and it is
+// set now. The groups of its user are not known, so entries for groups cannot be applied to it, and it must not run.
 func (e *Engine) lacksGroups(t core.JobState) bool {
 	fromServer := t.Credential.Token == "" && t.Credential != (core.Credential{})
 	return fromServer && t.Groups == nil && e.config.Settings.HTTP.OAuth.Groups != ""

@@ -166,8 +166,8 @@ func mustBeRefused(t *testing.T, e *engine.Engine, runtime, address string) {
 	}
 }
 
-// checkNetworkEntries checks that no forbidden address was dialled, and that the audit log has an entry for each allowed and each
-// refused request.
+// checkNetworkEntries checks that no forbidden address was dialled, and that the audit log has an entry for each
+// allowed and each refused request.
 func checkNetworkEntries(t *testing.T, s *testSite, c engine.Config, tried []string) {
 	t.Helper()
 	if found := s.Strangers(); found != nil {

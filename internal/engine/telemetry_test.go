@@ -107,7 +107,8 @@ func (t *tap) Write(b []byte) (int, error) {
 	return t.ReadWriteCloser.Write(b)
 }
 
-// newLegacyServer returns a server of an older protocol version. Its only tool just reads, like tools of the demo servers.
+// newLegacyServer returns a server of an older protocol version. Its only tool just reads, like tools of the demo
+// servers.
 func newLegacyServer() *scriptedServer {
 	return &scriptedServer{
 		tools: func() string {

@@ -70,8 +70,8 @@ func OpenFile(ctx context.Context, path string, o Options) (audit.LogStore, erro
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFolder opens the first file in a folder that no other process is writing to. If all files are in use, it creates a new
-// file. Engines that share a folder therefore each write to their own file.
+// OpenFolder opens the first file in a folder that no other process is writing to. If all files are in use, it creates
+// a new file. Engines that share a folder therefore each write to their own file.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	if o.ReadOnly {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)

@@ -181,8 +181,8 @@ func memberName(m hujson.ObjectMember) string {
 	return unquoteLiteral(name)
 }
 
-// unquoteLiteral returns the string of a literal. It decodes only literals with escapes or special characters, which are
-// rare.
+// unquoteLiteral returns the string of a literal. It decodes only literals with escapes or special characters, which
+// are rare.
 func unquoteLiteral(l hujson.Literal) string {
 	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
 	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {

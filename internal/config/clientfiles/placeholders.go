@@ -64,8 +64,8 @@ func (t *placeholderTranslator) translateText(s string) string {
 	return b.String()
 }
 
-// translatePlaceholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
-// s begins with no placeholder.
+// translatePlaceholder translates the placeholder at the beginning of s and returns its length in bytes. The length is
+// 0 if s begins with no placeholder.
 func (t *placeholderTranslator) translatePlaceholder(s string) (value string, n int) {
 	if t.curly {
 		if inside, ok := cutBracketed(s, "{env:"); ok && variableName.FindString(inside) == inside && inside != "" {

@@ -117,8 +117,8 @@ func (f yamlFile) decodeAll(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// withUnixNewlines returns a text without byte order mark and carriage returns, so that its lines are those that the parser
-// counts.
+// withUnixNewlines returns a text without byte order mark and carriage returns, so that its lines are those that the
+// parser counts.
 func withUnixNewlines(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// measureGVisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the memory
-// of a waiting container.
+// measureGVisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the
+// memory of a waiting container.
 func (b *benchRun) measureGVisor(ctx context.Context) error {
 	if _, err := exec.LookPath("runsc"); err != nil {
 		b.Progress("gVisor is not on this machine")

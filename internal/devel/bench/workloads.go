@@ -121,8 +121,8 @@ func WorkloadNames() []string {
 	return names
 }
 
-// MeasureWorkloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns the costs.
-// All ways must produce the same answer. Its errors are *core.Error.
+// MeasureWorkloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns
+// the costs. All ways must produce the same answer. Its errors are *core.Error.
 func MeasureWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(WorkloadNames(), name) {

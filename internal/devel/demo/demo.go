@@ -131,7 +131,8 @@ func ServeByName(ctx context.Context, name string, in io.Reader, out io.Writer) 
 	return errors.Join(s.Serve(ctx, in, out), s.Close())
 }
 
-// DialFunc returns a function that opens in-process connections to the named server. Each connection gets a new instance.
+// DialFunc returns a function that opens in-process connections to the named server. Each connection gets a new
+// instance.
 func DialFunc(name string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		s, err := Open(name)

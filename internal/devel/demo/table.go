@@ -34,8 +34,8 @@ type tableColumn struct {
 // maxDecimal bounds the decimal numbers in tables, so that no sum of them overflows.
 const maxDecimal = 1e15
 
-// dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
-// time.
+// dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort
+// by time.
 type dataTable struct {
 	name string
 	cols []tableColumn

@@ -107,8 +107,8 @@ func newPerson(r *rand.Rand, land worldCountry, c worldCompany) worldPerson {
 	return p
 }
 
-// makePhone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in countries
-// that have them.
+// makePhone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in
+// countries that have them.
 func makePhone(r *rand.Rand, pattern string) string {
 	b := []byte(pattern)
 	for i, c := range b {

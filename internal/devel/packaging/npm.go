@@ -68,7 +68,7 @@ type npmPackage struct {
 	accounts  Accounts
 }
 
-// files returns the files package.json, to which it adds the given members, and README of the package.
+// files returns package.json, to which it adds the given members, and the README of the package.
 func (n npmPackage) files(members map[string]any) ([]tarFile, error) {
 	manifest, err := n.render("package.json")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Picture is a drawing. Coordinates are in units of its SVG; the width of a page is Width of them.
+// Picture is a drawing. Coordinates are in units of its SVG. A page of the documentation is Width units wide.
 type Picture struct {
 	Name          string // of the file, without palette and extension
 	Title         string // for screen readers

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// DockerDaemon represents a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
-// is installed. It ends when the process that started it ends, for whatever reason.
+// DockerDaemon represents a Docker daemon that tests have started. It has its own folders and no networks, and has
+// gVisor if that is installed. It ends when the process that started it ends, for whatever reason.
 type DockerDaemon struct {
 	dir        string
 	group, pid int // process group of the shell that supervises the daemon, and the daemon's process ID
