@@ -113,7 +113,7 @@ func (f *activeConfig) policyOf(s config.Settings) (*policy.Policy, error) {
 	return policy.New(r)
 }
 
-// configDifference lists what a reload changes.
+// configDifference lists what a reload of the configuration files changes.
 type configDifference struct {
 	settings                []string // keys of the settings that take effect now
 	added, changed, removed []string // names of servers
@@ -210,8 +210,8 @@ func (c *configuration) changesGroupClaim(loaded *config.Config) bool {
 	return named && loaded.Settings.HTTP.OAuth.Groups != c.config.Settings.HTTP.OAuth.Groups
 }
 
-// removedPrincipals returns the sorted names of the principals that the configuration next has no rules for, although
-// f has rules for them or they were already removed before f.
+// removedPrincipals returns the sorted names of the principals for which the configuration next has no rules,
+// although an earlier configuration had some.
 func (f *activeConfig) removedPrincipals(next *config.Config) (names []string) {
 	add := func(name string) {
 		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {

@@ -42,7 +42,8 @@ type jobQueue struct {
 	unqueued    map[*unqueuedTask]bool // agent tasks that run without the queue
 }
 
-// openedQueue holds the job queue once it has been opened, and nothing before.
+// openedQueue gives other parts of the engine access to the job queue, which is opened on first use. It is empty
+// before that.
 type openedQueue struct{ queue atomic.Pointer[jobs.Queue] }
 
 // newJobQueue returns the job queue of an engine without opening it. Once the queue is open, the engine's other parts

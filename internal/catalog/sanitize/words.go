@@ -171,8 +171,8 @@ func (r *wordReader) emitWord(start int, digits bool) {
 	r.tokens = append(r.tokens, t)
 }
 
-// splitWord adds the parts of a word like ignorePreviousRules instead of the whole and reports whether it has such
-// parts.
+// splitWord adds the parts of a word like ignorePreviousRules to the words of the sentence, in place of the whole
+// word. It returns false and adds nothing if the word has only one part.
 func (r *wordReader) splitWord(start, end int) bool {
 	return splitHumps(r.text[start:end], func(from, to int) {
 		t := wordToken{start: start + from, end: start + to}

@@ -156,8 +156,7 @@ func (tomlFile) keyPath(e *unstable.Node) (path []string, first int) {
 	return path, first
 }
 
-// skipEmptyLines returns the offset of the first line that is not empty, at or after the line that begins at the
-// offset at.
+// skipEmptyLines returns the offset of the first line that is not empty, beginning with the line at the offset at.
 func skipEmptyLines(src []byte, at int) int {
 	for at < len(src) {
 		end := lineEnd(src, at)
