@@ -14,7 +14,7 @@ import (
 // Config selects the servers and how programs are run. The zero Config uses the same files as the retort command.
 type Config struct {
 	Files []string // client files with MCP servers and at most one retort.yaml; if empty, the files that the README describes
-	Dir   string   // where configuration files are searched; if empty, the working directory
+	Dir   string   // folder in which configuration files are searched; if empty, the working directory
 	Home  string   // data directory, with workspaces and the catalog; if empty, it is chosen next to the configuration files
 	// Keys is the folder of the key that authenticates people's stored decisions. If empty, it is in the user's own
 	// data folder. No server should have write access to it.
@@ -24,7 +24,7 @@ type Config struct {
 	Servers  []Server // in addition to those of the files; a name in both is an error
 	Settings string   // text of a retort.yaml, in place of a file
 	Guest    []string // command that is started inside a sandbox and calls Init first; if empty, the running program
-	Limits   Limits   // override those of the settings in the fields that are not zero
+	Limits   Limits   // fields that are not zero replace those of the settings
 	Reserve  Reserve  // what is started before a program needs it
 	// Log receives failures at level warn, executions, calls and connections at info, and searches at debug. It never
 	// receives values of programs or tools. Its handler must not block. If Log is nil, nothing is logged.
@@ -35,7 +35,7 @@ type Config struct {
 type Reserve int
 
 const (
-	ReserveMany Reserve = iota // starts several sandboxes and a compiler when the engine opens, and another sandbox whenever one is taken
+	ReserveMany Reserve = iota // starts several sandboxes and a compiler with the engine, and replaces sandboxes that are taken
 	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
 	ReserveNone                // starts nothing before a program needs it
 )
@@ -44,12 +44,12 @@ const (
 // the defaults. The settings, not this type, say how principals share the server and what it may ask of clients.
 type Server struct {
 	Name    string
-	Command string            // is started as a child process, with JSON lines over its standard streams
-	Args    []string          // of Command
-	Env     map[string]string // is added to a small safe part of this process's environment
+	Command string            // program started as a child process, with JSON lines over its standard streams
+	Args    []string          // arguments of Command
+	Env     map[string]string // variables added to a small safe part of this process's environment
 	Dir     string            // working directory; this process's own if empty
 	URL     string
-	Headers map[string]string // are sent to the origin of URL and nowhere else
+	Headers map[string]string // sent to the origin of URL and nowhere else
 
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // connects to a server in this process, with JSON lines over the stream
 
@@ -58,14 +58,14 @@ type Server struct {
 	Transport string
 
 	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
-	CallTimeout    time.Duration // of one call or one listing; default 60 s
-	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
+	CallTimeout    time.Duration // for one call or one listing of tools; default 60 s
+	MaxMessage     int64         // bytes of one message from the server that may be in memory; default 64 MiB
 }
 
 // Limits bounds one execution. A field that is zero means the limit in the settings, never "unlimited".
 type Limits struct {
-	Timeout     time.Duration // active time; waiting for a person is not counted
-	Computing   time.Duration // the part of Timeout that the program itself may use: waiting for tools and sleeping are not counted
+	Timeout     time.Duration // active time, without the time spent waiting for a person
+	Computing   time.Duration // part of Timeout for the program itself, without waiting for tools or sleeping
 	Memory      int64         // bytes of the program's heap
 	CPU         float64       // cores
 	Disk        int64         // bytes of workspace and temporary files
@@ -73,7 +73,7 @@ type Limits struct {
 	Output      int64 // bytes of console output
 	Result      int64 // bytes of the returned value's JSON
 	ToolCalls   int
-	Concurrency int // tool calls at the same time
+	Concurrency int // concurrent tool calls
 }
 
 func (c Config) internal() engine.Config {

@@ -21,17 +21,17 @@ func TestConversionsLoseNothing(t *testing.T) {
 		converted any
 		lost      []string
 	}{
-		"outcome": {newOutcome(filled[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
-		"job": {newJob(filled[core.JobState]()), []string{
+		"outcome": {newOutcome(filledValue[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
+		"job": {newJob(filledValue[core.JobState]()), []string{
 			"Outcome.Artifacts.Modified", "Outcome.Approvals.Effects.Count", "Outcome.Approvals.Effects.IDs", "Outcome.Effects.Count",
 			"Outcome.Effects.IDs", "Outcome.Calls.Reason",
 		}},
-		"found":      {newFound(filled[core.FoundTools]()), nil},
-		"definition": {newDefinition(filled[core.ToolDefinition]()), nil},
-		"answer":     {filled[Answer]().internal(), []string{"Also", "By"}},
-		"request":    {filled[Request]().internal(), []string{"Guessed", "Noted", "Private", "Effects"}},
-		"task":       {filled[Task]().internal(), []string{"Job"}},
-		"config": {filled[Config]().internal(), []string{
+		"found":      {newFound(filledValue[core.FoundTools]()), nil},
+		"definition": {newDefinition(filledValue[core.ToolDefinition]()), nil},
+		"answer":     {filledValue[Answer]().internal(), []string{"Also", "By"}},
+		"request":    {filledValue[Request]().internal(), []string{"Guessed", "Noted", "Private", "Effects"}},
+		"task":       {filledValue[Task]().internal(), []string{"Job"}},
+		"config": {filledValue[Config]().internal(), []string{
 			"Servers.Auth", "Servers.Client.Elicit", "Servers.Client.Sample", "Servers.Client.Roots", "Servers.Isolation",
 			"Servers.Stateful", "Servers.Idle", "Servers.Instances", "Servers.Err", "OnlyServers",
 		}},
@@ -51,8 +51,8 @@ func TestErrorsArePublic(t *testing.T) {
 	}
 }
 
-// filled returns a value of type T in which no exported field is zero.
-func filled[T any]() T {
+// filledValue returns a value of type T in which no exported field is zero.
+func filledValue[T any]() T {
 	var v T
 	fillValue(reflect.ValueOf(&v).Elem())
 	return v

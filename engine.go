@@ -99,7 +99,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Job, error) {
 	return newJob(state), convertError(err)
 }
 
-// Job returns a job of the engine's principal. Jobs of other principals are not found.
+// Job returns a job of the engine's principal. Jobs of other principals are treated as unknown.
 func (e *Engine) Job(id string) (Job, error) {
 	state, err := e.engine.Task(id)
 	return newJob(state), convertError(err)
@@ -132,7 +132,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 // Listening has the options for serving clients over HTTP. All other options are in the settings.
 type Listening struct {
 	Addr string // host:port; that of the settings if empty
-	Lean bool   // offers only the tools with which everything else can be reached
+	Lean bool   // offers only the few tools through which all others can be used
 	// Authenticator replaces the tokens of this configuration and the authorization server of the settings. Without
 	// any of these, the listener accepts only addresses of this machine.
 	Authenticator Authenticator
@@ -149,16 +149,16 @@ type Authenticator interface {
 
 // Caller is the authenticated caller of a request.
 type Caller struct {
-	Name    string      // of the principal; never empty
-	Groups  []string    // of the principal; entries such as group:finance in principals restrict it
-	Holds   func() bool // reports whether the token is still valid; if not, all its work ends; nil means always
-	Expires time.Time   // of the token; jobs that a later process takes over end then; zero means never
+	Name    string      // principal; never empty
+	Groups  []string    // groups of the principal; entries such as group:finance in principals restrict it
+	Holds   func() bool // reports whether the token is still valid; if not, all its work ends; nil means always valid
+	Expires time.Time   // of the token; zero means never; jobs that a later process takes over end then
 }
 
 // Listener answers MCP clients over HTTP.
 type Listener interface {
 	URL() string                                      // address for clients
-	Serve(ctx context.Context) error                  // answers clients until ctx is done, then finishes what runs
+	Serve(ctx context.Context) error                  // answers clients until ctx is done, then finishes running work
 	ServeHTTP(w http.ResponseWriter, r *http.Request) // answers one request
 }
 

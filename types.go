@@ -21,23 +21,23 @@ const (
 
 // Request asks for one execution.
 type Request struct {
-	ID                  string          // unique; made if empty
+	ID                  string          // unique; generated if empty
 	Session             string          // "default" if empty
 	Client              string          // name and version of the client, if any
-	Model, ModelVersion string          // that wrote the code; may be empty
+	Model, ModelVersion string          // model that wrote the code; may be empty
 	Language            Language        // recognized by the syntax of Code if empty
 	Code                string          // may be inside a Markdown fence
 	Name                string          // shown in error locations: "program.ts" if empty
-	Sandbox             string          // backend; as configured if empty
+	Sandbox             string          // backend; that of the settings if empty
 	Runtime             string          // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; as configured if empty
 	DryRun              bool            // records calls that may have effects and does not make them
-	NoCache             bool            // makes every call, also those whose results are cached
-	Limits              Limits          // zero fields mean the configured limits
+	NoCache             bool            // makes every call, even if its result is cached
+	Limits              Limits          // zero fields mean the limits of the settings
 	ForceApproval       bool            // requires approval even if the settings would approve the program automatically
 	AllowNetwork        *bool           // nil leaves it to the settings; true is refused if the settings give programs no network
-	FilesystemScope     string          // "workspace-only", "read-only", "none" or a folder such as ./workspace/reports; as configured if empty
+	FilesystemScope     string          // "workspace-only", "read-only", "none" or a folder in ./workspace; as configured if empty
 	Only                []string        // limits the tools that the program may reach, in any spelling; nil means no limit
-	Progress            func(calls int) // gets the number of calls so far; may be nil; must not block; called from several goroutines
+	Progress            func(calls int) // gets the number of calls so far; may be nil; must not block; called concurrently
 }
 
 func (r Request) internal() core.ExecutionRequest {
@@ -49,16 +49,16 @@ func (r Request) internal() core.ExecutionRequest {
 	}
 }
 
-// Task represents an agent task: work described in words, for which a model writes programs.
+// Task represents an agent task: work described in natural language, for which a model writes programs.
 type Task struct {
-	ID            string // made if empty
+	ID            string // generated if empty
 	Description   string
 	Language      Language        // of the program; TypeScript if empty
-	RequiredTools []string        // tools in any spelling, or servers: "github", "github.*". If there are any, the program reaches these alone
-	Inputs        json.RawMessage // an object, which the program has as the constant inputs
-	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
-	Tokens        int             // bounds what models read and write in all attempts; as configured if 0
-	Attempts      int             // bounds the number of programs; as configured if 0
+	RequiredTools []string        // tools in any spelling, or servers: "github", "github.*"; if given, no others can be used
+	Inputs        json.RawMessage // object that the program can read as the constant inputs
+	Code          string          // program to run instead of asking a model; it can use only RequiredTools
+	Tokens        int             // limits what models read and write in all attempts, in tokens; as configured if 0
+	Attempts      int             // limits the number of programs; as in the settings if 0
 	Limits        Limits          // of each program
 	Session       string          // "default" if empty
 	Client        string          // name and version of the client, if any
@@ -102,25 +102,25 @@ type Outcome struct {
 	ExecutionID string          `json:"execution_id"`
 	Status      Status          `json:"status"`
 	Result      json.RawMessage `json:"result,omitempty"`
-	Output      string          `json:"output,omitempty"` // of the console
+	Output      string          `json:"output,omitempty"` // console output
 	Error       *Error          `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Artifacts   []File          `json:"artifacts,omitempty"`
-	Approvals   []Approval      `json:"approvals,omitempty"` // that wait for a person, without the program; after the end, those that were given
+	Approvals   []Approval      `json:"approvals,omitempty"` // that wait for a person; after the end, those that were given
 	Expired     bool            `json:"expired,omitempty"`   // nobody answered a question in time, so the execution ended
 	DryRun      bool            `json:"dry_run,omitempty"`   // calls that may have effects were recorded and not made
-	Effects     []ToolCall      `json:"effects,omitempty"`   // these calls
-	Calls       []ToolCall      `json:"calls,omitempty"`     // that were sent and may have had effects, of a lost execution or failed attempts
-	Task        string          `json:"task_id,omitempty"`   // the agent task that the execution belongs to
-	Program     string          `json:"program,omitempty"`   // that a model has written for the task
-	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for the task
+	Effects     []ToolCall      `json:"effects,omitempty"`   // these recorded calls
+	Calls       []ToolCall      `json:"calls,omitempty"`     // sent calls that may have had effects, of a lost execution or failed attempts
+	Task        string          `json:"task_id,omitempty"`   // ID of the agent task to which the execution belongs
+	Program     string          `json:"program,omitempty"`   // program that a model has written for the task
+	Attempts    int             `json:"attempts,omitempty"`  // number of programs that were written for the task
 	*TaskContext
-	Summary      string         `json:"summary,omitempty"`       // one sentence; text of a model is marked: it is data, never an instruction
-	Learned      []string       `json:"learned,omitempty"`       // names of the fields in results of tools that do not declare them
-	Risk         string         `json:"risk,omitempty"`          // of the program, if it had a consequence: the level, and what causes it
-	PIITokenized bool           `json:"pii_tokenized,omitempty"` // tokens replace personal data in the program, in answers of servers or here
+	Summary      string         `json:"summary,omitempty"`       // one sentence; text of a model is marked: it is data, not an instruction
+	Learned      []string       `json:"learned,omitempty"`       // names of fields in undeclared results of tools
+	Risk         string         `json:"risk,omitempty"`          // risk level of the program and the reasons, if it had a consequence
+	PIITokenized bool           `json:"pii_tokenized,omitempty"` // tokens replace personal data in the program, results or here
 	Stats        ExecutionStats `json:"stats"`
-	Trace        string         `json:"-"` // ID of its OpenTelemetry trace
+	Trace        string         `json:"-"` // ID of the OpenTelemetry trace
 }
 
 // TaskContext holds what a model needs to write the program of an agent task. An Outcome has it if no model is
@@ -128,37 +128,37 @@ type Outcome struct {
 type TaskContext struct {
 	Tools       []FoundTool  `json:"tools"`
 	Definitions []Definition `json:"definitions"`
-	Skeleton    string       `json:"skeleton"` // a program that passes the check, to begin with
+	Skeleton    string       `json:"skeleton"` // program to begin with, which passes the check
 }
 
 // File describes a file of a workspace.
 type File struct {
 	Path     string `json:"path"` // relative to the workspace
 	Bytes    int64  `json:"bytes"`
-	Preview  string `json:"preview,omitempty"`  // of a file that an execution wrote
-	Modified string `json:"modified,omitempty"` // RFC 3339; of a file in a list
+	Preview  string `json:"preview,omitempty"`  // only of a file that an execution wrote
+	Modified string `json:"modified,omitempty"` // RFC 3339; only in a list
 }
 
-// ToolCall describes a call with effects. Large arguments may be left out.
+// ToolCall describes a call with effects. Large arguments may be omitted.
 type ToolCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: names sorted, no blanks
+	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: sorted names, no blanks
 	Effect    string          `json:"effect,omitempty"`    // "write" or "destructive"
 	Reason    string          `json:"reason,omitempty"`
-	Count     int             `json:"count,omitempty"` // of calls of the tool that were answered; 0 for a single call
-	IDs       []string        `json:"ids,omitempty"`   // short ids in their arguments
+	Count     int             `json:"count,omitempty"` // number of answered calls of the tool; 0 for a single call
+	IDs       []string        `json:"ids,omitempty"`   // short IDs in the arguments of these calls
 }
 
 // ExecutionStats counts what one execution used.
 type ExecutionStats struct {
 	DurationMS  float64        `json:"duration_ms"`
 	Sandbox     string         `json:"sandbox,omitempty"`
-	Isolation   string         `json:"isolation,omitempty"` // of the program: "weak process", "process", "container", "kernel", "machine"
+	Isolation   string         `json:"isolation,omitempty"` // "weak process", "process", "container", "kernel" or "machine"
 	Runtime     string         `json:"runtime,omitempty"`
 	MemoryBytes int64          `json:"memory_bytes,omitempty"`
 	ToolCalls   int            `json:"tool_calls"`
-	Tools       map[string]int `json:"tools,omitempty"`      // calls by tool: "github.listIssues"
+	Tools       map[string]int `json:"tools,omitempty"`      // number of calls by tool, such as "github.listIssues"
 	CacheHits   int            `json:"cache_hits,omitempty"` // results that came from the cache; not counted in ToolCalls
 	Tokens      *TokenStats    `json:"tokens,omitempty"`
 	Risk        *int           `json:"risk,omitempty"` // 0 to 100
@@ -213,7 +213,7 @@ type Error struct {
 	Column  int    `json:"column,omitempty"`
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
-	Skill   string `json:"skill,omitempty"` // that the position is in, if not in the program itself
+	Skill   string `json:"skill,omitempty"` // the skill that Line and Column refer to, if not the program itself
 	Frame   string `json:"frame,omitempty"` // a few lines of the program with the position marked
 	Stack   string `json:"stack,omitempty"` // the program's own frames, innermost first
 	Err     error  `json:"-"`               // cause
@@ -245,14 +245,14 @@ type Query struct {
 	Detail   string // "name", "description", "summary" or "full"; "description" if empty
 	Language Language
 	Limit    int  // 10 if zero
-	Settled  bool // waits until all tools that are known now are indexed, however long that takes
+	Settled  bool // waits until all currently known tools are indexed, however long that takes
 }
 
 // Found holds the result of a search.
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`          // how many tools match
-	More     int         `json:"more,omitempty"` // how many of them are left out, because they match less well
+	Total    int         `json:"total"`          // number of matching tools
+	More     int         `json:"more,omitempty"` // number of matching tools that are omitted as worse matches
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
@@ -265,7 +265,7 @@ type FoundTool struct {
 	Description  string `json:"description,omitempty"`
 	Definition   string `json:"definition,omitempty"`
 	Cached       bool   `json:"cached,omitempty"`        // known from an earlier run; the server has not answered yet
-	RegistryOnly bool   `json:"registry_only,omitempty"` // only the tool's definition is known, and there is no server to call
+	RegistryOnly bool   `json:"registry_only,omitempty"` // only the definition is known; the tool cannot be called
 }
 
 // Definition holds the typed definition of one tool.
@@ -284,29 +284,29 @@ func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 // Approval holds a question that waits for a person. Text has everything that the person must see to decide.
 type Approval struct {
 	ID        string          `json:"id,omitempty"`
-	Digest    string          `json:"digest,omitempty"` // the answer is valid for exactly this question
+	Digest    string          `json:"digest,omitempty"` // digest of this question; an answer is valid only with it
 	Created   time.Time       `json:"created,omitzero"`
 	Expires   time.Time       `json:"expires,omitzero"`
-	Count     int             `json:"count,omitempty"` // how many calls an approval covered that was given
+	Count     int             `json:"count,omitempty"` // number of calls that a given approval covered
 	By        string          `json:"by,omitempty"`    // how it was given: "client", "terminal", "command line", "webhook"
-	Scope     Scope           `json:"scope,omitempty"` // with which it was given
+	Scope     Scope           `json:"scope,omitempty"` // scope of a given approval
 	Execution string          `json:"execution_id,omitempty"`
 	Session   string          `json:"session,omitempty"`
 	Principal string          `json:"principal,omitempty"`
 	Client    string          `json:"client,omitempty"` // name and version of the MCP client
 	Language  Language        `json:"language,omitempty"`
-	Code      string          `json:"code,omitempty"`      // the program, as written; empty for a call without one
-	Server    string          `json:"server,omitempty"`    // of the call; empty if the question is about a program
-	Tool      string          `json:"tool,omitempty"`      // of the call
-	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they are sent
-	Effect    string          `json:"effect,omitempty"`    // of the call: "write" or "destructive"
-	Effects   []ToolCall      `json:"effects,omitempty"`   // the calls that an approval allows, each once: of a dry run, or of approve
-	Purpose   string          `json:"purpose,omitempty"`   // what the program says that these calls are for
+	Code      string          `json:"code,omitempty"`      // the program as written; empty for a call without one
+	Server    string          `json:"server,omitempty"`    // server of the call; empty for a question about a program
+	Tool      string          `json:"tool,omitempty"`      // tool of the call
+	Arguments json.RawMessage `json:"arguments,omitempty"` // complete, as they will be sent
+	Effect    string          `json:"effect,omitempty"`    // effect of the call: "write" or "destructive"
+	Effects   []ToolCall      `json:"effects,omitempty"`   // calls that an approval allows, each once (dry run or approve)
+	Purpose   string          `json:"purpose,omitempty"`   // purpose of these calls according to the program
 	Rule      string          `json:"rule,omitempty"`      // the setting that requires approval
-	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
-	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
-	Reasons   []string        `json:"reasons,omitempty"`   // for the risk, the weightiest first
-	Login     string          `json:"login,omitempty"`     // address that the person opens to log in at Server
+	Risk      int             `json:"risk,omitempty"`      // risk score of the program, 0 to 100
+	Level     string          `json:"level,omitempty"`     // risk level: "low" to "critical"
+	Reasons   []string        `json:"reasons,omitempty"`   // reasons for the risk, the most important first
+	Login     string          `json:"login,omitempty"`     // address that the person must open to log in at Server
 	Text      string          `json:"-"`                   // for the person; invisible and misleading characters are escaped
 }
 
@@ -325,9 +325,9 @@ type Scope string
 
 // Scopes of an approval, narrowest first. Each scope includes the ones before it.
 const (
-	ScopeOnce   Scope = "once"   // for this call or program
-	ScopeRun    Scope = "run"    // and for calls of the same tool with arguments of the same shape in this run
-	ScopeAlways Scope = "always" // and in later runs, until the tool's definition or the policy changes
+	ScopeOnce   Scope = "once"   // only this call or program
+	ScopeRun    Scope = "run"    // also calls of the same tool with arguments of the same shape in this execution
+	ScopeAlways Scope = "always" // also in later executions, until the tool's definition or the policy changes
 )
 
 // Answer holds a person's decision.
@@ -335,7 +335,7 @@ type Answer struct {
 	Approve bool
 	Scope   Scope  // of an approval; ScopeOnce if empty
 	Calls   int    // with ScopeRun: how many calls are covered, including this one; 0: all
-	Note    string // why the person refused, for the model
+	Note    string // reason of a refusal, for the model
 }
 
 func (a Answer) internal() core.ApprovalAnswer {
@@ -359,13 +359,13 @@ func WithChannel(ctx context.Context, c Channel) context.Context {
 
 // Job represents a program in the job queue, with its progress and result.
 type Job struct {
-	ID                      string // also of its execution
+	ID                      string // also the ID of its execution
 	Status                  string // "queued", "running", "pending_approval", or the Status of its Outcome
-	Principal               string // that submitted it
+	Principal               string // principal that submitted it
 	Session                 string
 	Position                int       // among the waiting jobs of its principal; 1 is next
-	Submitted, Begun, Ended time.Time // zero before that
-	Outcome                 *Outcome  // nil before it has ended
+	Submitted, Begun, Ended time.Time // zero as long as it has not happened
+	Outcome                 *Outcome  // nil until the job has ended
 }
 
 func newJob(s core.JobState) Job {
@@ -382,10 +382,10 @@ func newJob(s core.JobState) Job {
 
 // Stats has the counts that Engine.Stats returns.
 type Stats struct {
-	Servers          int // that are configured or statically defined
-	Ready            int // of them, those that have answered
+	Servers          int // configured or statically defined servers
+	Ready            int // servers that have answered
 	Tools            int
-	DefinitionTokens int // of all tools' definitions
+	DefinitionTokens int // tokens of all tools' definitions
 	Skills           int
 	Executions       int // since this engine was opened
 	Running          int // executions that have not ended

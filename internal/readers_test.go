@@ -12,7 +12,7 @@ import (
 // use jsonscan. No other function may do so, because it would be one more reader of JSON to keep correct.
 var quoteReaders = []struct{ file, function, why string }{
 	{"internal/mcp/client/frame.go", "inString", "finds the id of a message that is too long, also after damaged JSON"},
-	{"internal/config/jsonc.go", "pieceOfJSON", "reads JSON with comments and trailing commas"},
+	{"internal/config/jsonc.go", "stringOrCommentLength", "reads JSON with comments and trailing commas"},
 	{"internal/config/jsonc.go", "explainLiteral", "explains a word that is not JSON"},
 	{"internal/config/clientfiles/format.go", "tooDeep", "counts the brackets of JSON, YAML and TOML before their parsers do"},
 	{"internal/config/clientfiles/jsonfile.go", "unquoteLiteral", "reads a string that hujson has found"},

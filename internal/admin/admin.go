@@ -12,7 +12,8 @@ import (
 	"retort/internal/engine"
 )
 
-// stores gives access to the data that a configuration stores, such as the audit log, the vault and the workspaces.
+// stores gives access to the data that is stored for a configuration, such as the audit log, the vault of personal
+// values and the workspaces.
 type stores struct{ *engine.Stores }
 
 func openStores(c engine.Config) (*stores, error) {

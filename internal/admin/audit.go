@@ -21,11 +21,12 @@ type (
 	AuditVerdict = audit.VerifyResult
 )
 
-// VerifyOptions holds evidence from outside the audit log, such as checkpoints. VerifyAudit compares the log with it.
+// VerifyOptions holds evidence from outside the audit log, such as saved checkpoints, with which VerifyAudit
+// compares the log.
 type VerifyOptions struct {
-	Checkpoints []string            // files with checkpoints that were stored elsewhere
-	Key         ed25519.PublicKey   // that checks their signatures; if nil, the key of this user does
-	Progress    func(entries int64) // may be nil
+	Checkpoints []string            // paths of files with saved checkpoints
+	Key         ed25519.PublicKey   // verifies the signatures of checkpoints; nil: use this user's key
+	Progress    func(entries int64) // is called with the number of verified entries; may be nil
 }
 
 // QueryAudit returns a page of the audit log. Engines may write to the log at the same time.
@@ -67,8 +68,8 @@ func VerifyAudit(ctx context.Context, c engine.Config, p VerifyOptions) (AuditVe
 	return v, asError(err)
 }
 
-// AcceptClock confirms that the system clock is right although the audit log has later entries. For an hour, engines
-// then accept a clock that is behind the newest entry.
+// AcceptClock confirms that the system clock is right although the audit log has entries with later times. For an
+// hour, engines then accept a clock that is behind the newest entry.
 func AcceptClock(c engine.Config) error {
 	s, err := openStores(c)
 	if err != nil {

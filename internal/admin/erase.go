@@ -16,16 +16,17 @@ import (
 // EraseRequest selects the data to erase: all values of a person, or everything in one session of a principal. After
 // a session is erased, the privacy tokens that were made in it no longer stand for any value.
 type EraseRequest struct {
-	Subjects           []string // texts that are values: an address, a number, a name
+	Subjects           []string // values of the person: e-mail addresses, numbers, names
 	Session, Principal string
 }
 
 // EraseResult is the result of an erasure.
 type EraseResult struct {
 	Values   int `json:"values"`
-	Sessions int `json:"sessions"`           // that had any of them
-	Files    int `json:"files,omitempty"`    // of the session, with its state
-	Recorded int `json:"recorded,omitempty"` // executions and sessions whose code, arguments and messages the audit log no longer has
+	Sessions int `json:"sessions"`        // sessions that had any of the values
+	Files    int `json:"files,omitempty"` // files of the erased session, including its state
+	// Recorded counts the executions and sessions whose recorded code, arguments and messages became unreadable.
+	Recorded int `json:"recorded,omitempty"`
 }
 
 // Erase permanently erases personal values. It destroys the keys that encrypt the values, and the keys that encrypt
@@ -109,8 +110,8 @@ func (s *stores) eraseSession(store *vault.TokenVault, principal, session string
 	return out, nil
 }
 
-// eraseAudit destroys the keys of all audit log bodies that belong to a session or mention a person. It returns the
-// number of destroyed keys, one for each execution or session whose bodies became unreadable.
+// eraseAudit destroys the keys of all audit log bodies that belong to a session or mention a person. It returns
+// the number of destroyed keys; each belonged to one execution or session.
 func (s *stores) eraseAudit(what EraseRequest) (int, error) {
 	if s.LoadedConfig().Home == "" {
 		return 0, nil

@@ -8,10 +8,10 @@ import (
 type ConfigExplanation struct {
 	Files    []string `json:"files"`
 	Home     string   `json:"home"`
-	Settings string   `json:"settings"` // as a retort.yaml, with the place of each setting as a comment
+	Settings string   `json:"settings"` // as a retort.yaml; comments name the file and line of each setting
 	Notes    []string `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	Broken   []string `json:"broken,omitempty"` // why servers cannot be started, because of errors in their entries
+	Broken   []string `json:"broken,omitempty"` // errors of servers that cannot be started because of their entries
 }
 
 // ExplainConfig reads a configuration and describes it. With defaults, the description contains all settings, otherwise

@@ -12,7 +12,7 @@ import (
 // JobList holds the jobs of a configuration, and warnings about job files that cannot be read.
 type JobList struct {
 	Tasks    []core.JobState `json:"tasks"`
-	Attended bool            `json:"attended"` // an engine works on the queue
+	Attended bool            `json:"attended"` // whether a running engine works on the queue
 	Warnings []string        `json:"warnings,omitempty"`
 }
 
@@ -31,7 +31,7 @@ func openQueue(c engine.Config) (*jobs.Queue, error) {
 	return s.OpenQueue(s.DataDir(), record, engine.LostJob)
 }
 
-// ListJobs returns the jobs of all principals. It is meant for the user of this machine, who may see all of them.
+// ListJobs returns the jobs of all principals. It is for the user of this machine, who may see all of them.
 func ListJobs(c engine.Config) (l JobList, err error) {
 	q, err := openQueue(c)
 	if err != nil {

@@ -19,17 +19,18 @@ type Advice = recommend.Advice
 
 // Recommendations holds the advice derived from the audit log and the configuration.
 type Recommendations struct {
-	From     time.Time  `json:"from"`
-	To       time.Time  `json:"to"`
-	Entries  int64      `json:"entries"` // that were looked at
-	Advice   []Advice   `json:"advice"`
-	Registry *time.Time `json:"registry_fetched,omitempty"` // nil: no list of a registry was fetched
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Entries int64     `json:"entries"` // number of audit log entries that were read
+	Advice  []Advice  `json:"advice"`
+	// Registry is when the registry's list was fetched. It is nil if there is no list.
+	Registry *time.Time `json:"registry_fetched,omitempty"`
 	Warnings []string   `json:"warnings,omitempty"`
 }
 
-// Recommend returns advice on what to change in a configuration. The advice is based on what all engines of the
-// configuration have recorded in the audit log, starting at the time given by the argument from. It starts no server
-// and downloads nothing.
+// Recommend returns advice on what to change in a configuration. It derives the advice from the entries that all
+// engines of the configuration have recorded in the audit log since the time from. It starts no server and
+// downloads nothing.
 func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommendations, error) {
 	now := time.Now()
 	out := Recommendations{From: from, To: now, Advice: []Advice{}}

@@ -22,10 +22,11 @@ import (
 // AuditExport selects the entries of the audit log to export, and the output format.
 type AuditExport struct {
 	Format string      // "jsonl", "ocsf", "cef" or "csv"
-	Filter AuditFilter // but Before, Limit and Bare
-	Text   string      // that an entry has, in whatever case; in bodies only if they are written
-	Bodies bool        // code, arguments and messages, too
-	After  string      // the cursor of the export before; empty: from the beginning
+	Filter AuditFilter // its fields Before, Limit and Bare are ignored
+	// Text selects entries that contain it, in upper or lower case. Bodies are searched only if Bodies is set.
+	Text   string
+	Bodies bool   // whether to include code, arguments and messages
+	After  string // cursor of the previous export; "": begin with the oldest entry
 	// Progress is called after every 1000 entries with the number of entries written so far. It may be nil.
 	Progress func(entries int64)
 }
@@ -33,7 +34,7 @@ type AuditExport struct {
 // ExportResult is the result of an export.
 type ExportResult struct {
 	Entries  int64    `json:"entries"`
-	Cursor   string   `json:"cursor"` // for the next export, which goes on right after this one
+	Cursor   string   `json:"cursor"` // for the next export, which continues after this one
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -79,7 +80,7 @@ func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditEx
 	return out, nil
 }
 
-// The nouns of a report.
+// Types of reports about the audit log.
 type (
 	// AuditReport holds a compliance report about a period. Its JSON form stays compatible.
 	AuditReport    = report.PeriodReport   // what the record says of a period; its JSON is a promise
@@ -90,8 +91,7 @@ type (
 // ReportPeriod is the time span of a report. It includes From and excludes To.
 type ReportPeriod struct {
 	From, To time.Time
-	// Progress is called with a text that says what is being done, and with the number of entries read so far. It may
-	// be nil.
+	// Progress is called with the current step and the number of entries read so far. It may be nil.
 	Progress func(what string, entries int64)
 }
 
@@ -115,7 +115,7 @@ func ReportAudit(ctx context.Context, c engine.Config, standard ReportStandard, 
 	return out, asError(err)
 }
 
-// describeSituation returns the settings that readers of a report need to know.
+// describeSituation returns the settings that a report about the audit log states.
 func describeSituation(s config.Settings) report.ReportInput {
 	out := report.ReportInput{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.IsOn(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {

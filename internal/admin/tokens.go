@@ -11,7 +11,7 @@ import (
 )
 
 // Token describes an access token, with which a principal calls over the network. It does not contain the secret
-// text.
+// text of the token.
 type Token = auth.Token
 
 // NewToken holds a new token together with its secret text, which is stored nowhere.
@@ -55,9 +55,9 @@ func ListTokens(c engine.Config) ([]Token, error) {
 	return tokens, asError(err)
 }
 
-// RevokeTokens revokes one access token, given its id, or all tokens of a principal, given the principal's name. When
-// it returns, these tokens are no longer valid, not even in running engines. The error may say that the revocation
-// was not recorded in the audit log.
+// RevokeTokens revokes one access token, given its ID, or all tokens of a principal, given the principal's name.
+// When it returns, these tokens are no longer valid, not even in running engines. It also returns an error if it
+// could not record the revocation in the audit log.
 func RevokeTokens(c engine.Config, which string) ([]Token, error) {
 	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.RevokeTokens(which) })
 }

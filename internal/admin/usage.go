@@ -10,7 +10,7 @@ import (
 	"retort/internal/engine"
 )
 
-// UsageSpan selects the executions for which SumUsage counts usage.
+// UsageSpan selects the entries of the audit log from which SumUsage counts usage.
 type UsageSpan = audit.UsageSpan
 
 // Usage holds the totals that SumUsage derives from the audit log.

@@ -17,18 +17,18 @@ type Kind string
 
 // Values of Kind.
 const (
-	Rate             Kind = "rate"              // many calls or executions
-	Size             Kind = "size"              // a large answer, or large arguments
-	Duration         Kind = "duration"          // slow
+	Rate             Kind = "rate"              // unusually many calls or executions
+	Size             Kind = "size"              // unusually large result or arguments
+	Duration         Kind = "duration"          // unusually slow call or skill
 	Failures         Kind = "errors"            // a large share of calls fails
-	FirstUse         Kind = "first_use"         // a tool that the principal has never used
-	DestructiveBurst Kind = "destructive_burst" // many calls that cannot be taken back
-	Exfiltration     Kind = "exfiltration"      // much is read, and something written elsewhere
-	Denials          Kind = "denials"           // refused again and again
-	Probing          Kind = "probing"           // tokens are guessed, or gone through one by one
-	Night            Kind = "night"             // at an hour at which nothing usually happens
-	Blacklist        Kind = "blacklist"         // a program reached for a host of the blacklist
-	Volume           Kind = "volume"            // very much was sent to or received from one host
+	FirstUse         Kind = "first_use"         // the principal uses a tool for the first time
+	DestructiveBurst Kind = "destructive_burst" // many irreversible calls
+	Exfiltration     Kind = "exfiltration"      // much data is read from one server, and data is sent to another
+	Denials          Kind = "denials"           // many refused calls
+	Probing          Kind = "probing"           // privacy tokens are guessed or enumerated
+	Night            Kind = "night"             // activity at an hour that is usually inactive
+	Blacklist        Kind = "blacklist"         // a program tried to reach a blacklisted host
+	Volume           Kind = "volume"            // very much data was exchanged with one host
 )
 
 // AllKinds lists all kinds.
@@ -42,29 +42,31 @@ type AnomalyAction string
 // Values of AnomalyAction, mildest first. Each one except Off includes those before it.
 const (
 	Off     AnomalyAction = "off"
-	Note    AnomalyAction = "note"    // it is recorded, logged and told in the Outcome
-	Alert   AnomalyAction = "alert"   // somebody is told
-	Approve AnomalyAction = "approve" // calls of the principal that may have effects wait for a person
-	Stop    AnomalyAction = "stop"    // the execution makes no call any more; what comes after it is as with Approve
+	Note    AnomalyAction = "note"    // it is recorded, logged and added to the Outcome
+	Alert   AnomalyAction = "alert"   // an alert is also sent
+	Approve AnomalyAction = "approve" // calls of the principal that may have effects also require a person's approval
+	// Stop also keeps the execution from making further calls. Later calls of the principal are treated as with
+	// Approve.
+	Stop AnomalyAction = "stop"
 )
 
 // AnomalyFinding describes one unusual observation.
 type AnomalyFinding struct {
 	Kind      Kind            `json:"kind"`
 	Action    AnomalyAction   `json:"action"`
-	Severity  string          `json:"severity"` // "low", "medium", "high"
+	Severity  string          `json:"severity"` // "low", "medium" or "high"
 	At        time.Time       `json:"at"`
 	Principal string          `json:"principal,omitempty"`
 	Session   string          `json:"session,omitempty"`
-	Execution string          `json:"execution_id,omitempty"` // in which it was found
+	Execution string          `json:"execution_id,omitempty"` // ID of the execution in which it was found
 	Server    string          `json:"server,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Skill     string          `json:"skill,omitempty"`
-	Words     string          `json:"words"` // one sentence
+	Words     string          `json:"words"` // one sentence for people
 	Evidence  FindingEvidence `json:"evidence"`
 
-	ended bool // the execution has
-	sure  bool // it is told at once, without anything to compare with
+	ended bool // whether the execution has ended
+	sure  bool // it is reported even if nothing is known about the past
 }
 
 // FindingEvidence has the numbers that a finding is based on. Their unit depends on the kind of the finding: calls,
@@ -72,13 +74,13 @@ type AnomalyFinding struct {
 type FindingEvidence struct {
 	Now        float64  `json:"now"`
 	Median     float64  `json:"median"`
-	Deviation  float64  `json:"deviation,omitempty"` // median absolute, as a factor
+	Deviation  float64  `json:"deviation,omitempty"` // median absolute deviation, as a factor
 	Highest    float64  `json:"highest"`
 	Samples    int      `json:"samples"`
-	Days       int      `json:"days"`                 // on which something happened
-	Runs       int      `json:"executions"`           // of the principal
-	Last       []string `json:"last_ids,omitempty"`   // of executions, newest first
-	Suppressed int      `json:"suppressed,omitempty"` // of the same kind and subject, since it was last told
+	Days       int      `json:"days"`                 // days with activity
+	Runs       int      `json:"executions"`           // executions of the principal
+	Last       []string `json:"last_ids,omitempty"`   // IDs of executions, newest first
+	Suppressed int      `json:"suppressed,omitempty"` // findings of the same kind and subject since the last report
 }
 
 // ToEvent returns the finding as an entry of the audit log.
@@ -107,10 +109,10 @@ func (f AnomalyFinding) ToEvent() core.AuditEvent {
 
 // LearningThresholds says how much data is required before anything is reported. Zero fields mean the default.
 type LearningThresholds struct {
-	Days       int // on which a principal did something; 5
-	Nights     int // the same, before hours are judged; 10
-	Executions int // of a principal; 30
-	Calls      int // of a tool or server; 30
+	Days       int // days with activity of a principal; default 5
+	Nights     int // the same, before hours of the day are judged; default 10
+	Executions int // of a principal; default 30
+	Calls      int // of a tool or server; default 30
 }
 
 func (l LearningThresholds) withDefaults() LearningThresholds {
@@ -119,10 +121,10 @@ func (l LearningThresholds) withDefaults() LearningThresholds {
 
 // StateLimits bounds how much is kept in memory. Zero fields mean the default.
 type StateLimits struct {
-	Principals int // 256
-	Series     int // of tools and skills, of each principal; 512
-	Total      int // of all principals; 16384
-	Executions int // under way; 1024
+	Principals int // default 256
+	Series     int // of tools and skills, for each principal; default 512
+	Total      int // of all principals; default 16384
+	Executions int // running executions; default 1024
 }
 
 func (l StateLimits) withDefaults() StateLimits {
@@ -131,8 +133,8 @@ func (l StateLimits) withDefaults() StateLimits {
 
 // Options selects what is detected and how the engine reacts to findings. The zero value records every finding.
 type Options struct {
-	Zone     *time.Location         // of the people; UTC if nil
-	Actions  map[Kind]AnomalyAction // the default is Note
+	Zone     *time.Location         // time zone of the users; nil: UTC
+	Actions  map[Kind]AnomalyAction // a missing kind has the action Note
 	Learning LearningThresholds
 	Limits   StateLimits
 }

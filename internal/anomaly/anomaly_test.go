@@ -7,28 +7,28 @@ import (
 	"retort/internal/core"
 )
 
-// watched holds an AnomalyWatcher under test, its findings and its last judgement. It passes events to the watcher as
-// the pipeline does.
-type watched struct {
+// watcherSetup holds an AnomalyWatcher under test, its findings and its last judgement. It passes events to the
+// watcher as the pipeline does.
+type watcherSetup struct {
 	*AnomalyWatcher
 	found []AnomalyFinding
 	last  Judgement
 }
 
-func watching(o Options) *watched {
-	w := &watched{}
+func watching(o Options) *watcherSetup {
+	w := &watcherSetup{}
 	w.AnomalyWatcher = New(o, func(f AnomalyFinding) { w.found = append(w.found, f) })
 	return w
 }
 
-func (w *watched) event(e core.AuditEvent) {
+func (w *watcherSetup) event(e core.AuditEvent) {
 	if e.Kind == core.EventCall && e.Effect != "read" {
 		w.last = w.Judge(e)
 	}
 	w.ObserveEvent(e)
 }
 
-func (w *watched) of(k Kind) (found []AnomalyFinding) {
+func (w *watcherSetup) of(k Kind) (found []AnomalyFinding) {
 	for _, f := range w.found {
 		if f.Kind == k {
 			found = append(found, f)
@@ -66,31 +66,31 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// planted describes unusual activity of one worker that a test adds to the history of an office.
-type planted struct {
+// plantedAnomaly describes unusual activity of one worker that a test adds to the history of an office.
+type plantedAnomaly struct {
 	name string
 	kind Kind
 	who  string
 	do   func(o *office, w worker, at time.Time)
 }
 
-var plants = []planted{
+var plants = []plantedAnomaly{
 	{"an intern deletes", DestructiveBurst, "intern", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 42 {
 				o.write(w, id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
 			}
 		})
 	}},
 	{"a job deletes more than ever", DestructiveBurst, "cron", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 250 {
 				o.write(w, id, at.Add(time.Duration(i)*time.Second), "database", "drop", "destructive", 40)
 			}
 		})
 	}},
 	{"a server is read, and mail is sent", Exfiltration, "intern", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 40 {
 				o.read(w, id, at.Add(time.Duration(i)*time.Second), "crm", "list", 200_000)
 			}
@@ -98,19 +98,19 @@ var plants = []planted{
 		})
 	}},
 	{"a server is read by one program, and another writes much", Exfiltration, "ann", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 60 {
 				o.read(w, id, at.Add(time.Duration(i)*time.Second), "crm", "list", 900_000)
 			}
 		})
-		o.program(w, at.Add(2*time.Minute), func(id string) {
+		o.simulateProgram(w, at.Add(2*time.Minute), func(id string) {
 			for i := range 20 {
 				o.write(w, id, at.Add(2*time.Minute+time.Duration(i)*time.Second), "drive", "update", "write", 300_000)
 			}
 		})
 	}},
 	{"calls without end", Rate, "ann", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 5000 {
 				o.read(w, id, at.Add(time.Duration(i)*20*time.Millisecond), "crm", "list", 6000)
 			}
@@ -118,90 +118,90 @@ var plants = []planted{
 	}},
 	{"executions without end", Rate, "intern", func(o *office, w worker, at time.Time) {
 		for i := range 300 {
-			o.program(w, at.Add(time.Duration(i)*5*time.Second), func(string) {})
+			o.simulateProgram(w, at.Add(time.Duration(i)*5*time.Second), func(string) {})
 		}
 	}},
 	{"a huge answer", Size, "bob", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			o.read(w, id, at, "issues", "list", 400e6)
 			o.read(w, id, at, "issues", "list", 400e6)
 		})
 	}},
 	{"huge arguments", Size, "bob", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) { o.write(w, id, at, "issues", "update", "write", 30e6) })
+		o.simulateProgram(w, at, func(id string) { o.write(w, id, at, "issues", "update", "write", 30e6) })
 	}},
 	{"a tool that hangs", Duration, "bob", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			e := o.event(w, id, at, core.EventCall)
 			e.Server, e.Tool, e.Effect, e.Status, e.Duration = "issues", "list", "read", "ok", 10*time.Minute
-			o.tell(e)
+			o.emit(e)
 		})
 	}},
 	{"a server that breaks", Failures, "bob", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 30 {
 				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventCall)
 				e.Server, e.Tool, e.Effect, e.Status = "issues", "list", "read", "upstream_gone"
-				o.tell(e)
+				o.emit(e)
 			}
 		})
 	}},
 	{"a skill that fails", Failures, "bob", func(o *office, w worker, at time.Time) {
 		for i := range 20 {
 			id, now := o.id(), at.Add(time.Duration(i)*time.Minute)
-			o.tell(o.event(w, id, now, core.EventRequest))
+			o.emit(o.event(w, id, now, core.EventRequest))
 			e := o.event(w, id, now, core.EventVerdict)
 			e.Status, e.Facts = "ok", map[string]any{"skills": []any{"triage"}}
-			o.tell(e)
+			o.emit(e)
 			e = o.event(w, id, now, core.EventEnd)
 			e.Status = "error"
-			o.tell(e)
+			o.emit(e)
 		}
 	}},
 	{"a tool never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) { o.write(w, id, at, "crm", "merge_accounts", "destructive", 40) })
+		o.simulateProgram(w, at, func(id string) { o.write(w, id, at, "crm", "merge_accounts", "destructive", 40) })
 	}},
 	{"a server never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) { o.read(w, id, at, "payroll", "list", 500) })
+		o.simulateProgram(w, at, func(id string) { o.read(w, id, at, "payroll", "list", 500) })
 	}},
 	{"refused again and again", Denials, "intern", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 25 {
 				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventRefusal)
 				e.Status = "policy"
-				o.tell(e)
+				o.emit(e)
 			}
 		})
 	}},
 	{"people say no", Denials, "bob", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 25 {
 				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventDecision)
 				e.Status = "denied"
-				o.tell(e)
+				o.emit(e)
 			}
 		})
 	}},
 	{"tokens are guessed", Probing, "intern", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			for i := range 6 {
 				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), core.EventRefusal)
 				e.Status, e.Facts = "policy", map[string]any{"cause": UnknownToken}
-				o.tell(e)
+				o.emit(e)
 			}
 		})
 	}},
 	{"tokens are gone through", Probing, "intern", func(o *office, w worker, at time.Time) {
-		o.program(w, at, func(id string) {
+		o.simulateProgram(w, at, func(id string) {
 			e := o.event(w, id, at, core.EventCall)
 			e.Server, e.Tool, e.Effect, e.Facts = "chat", "update", "write", map[string]any{"arguments_bytes": 900, TokenRun: 60}
-			o.tell(e)
+			o.emit(e)
 		})
 	}},
 	{"work at night", Night, "ann", func(o *office, w worker, _ time.Time) {
 		at := o.at(history, 2)
 		for i := range 4 {
-			o.execution(w, at.Add(time.Duration(i)*5*time.Minute))
+			o.simulateExecution(w, at.Add(time.Duration(i)*5*time.Minute))
 		}
 	}},
 }

@@ -13,25 +13,29 @@ import (
 // Minimum values for a finding. Smaller values are not reported even if they are unusual: they are harmless and often
 // quadruple by chance.
 const (
-	manyCalls       = 200 // in five minutes; of a tool, in an hour
+	manyCalls       = 200 // in five minutes; for a single tool, in an hour
 	manyHourly      = 1000
 	manyRuns        = 60 // in an hour
 	manyDestructive = 10 // in five minutes
 	manyDenials     = 10 // in ten minutes
 	manyProbes      = 5  // in ten minutes
-	manyTokens      = 20 // one after the other
-	tokenRow        = 10 // bytes that an execution reads at least for each token that it got
+	manyTokens      = 20 // privacy tokens with consecutive numbers
+	tokenRow        = 10 // bytes that an execution normally reads for each privacy token that it gets
 	largeAnswer     = 1 << 20
 	largeArguments  = 64 << 10
-	slowCallMillis  = 10_000   // ms
-	muchRead        = 64 << 10 // bytes of an execution
-	muchSent        = 4 << 10  // bytes of an execution
-	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
-	veryMuch        = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
+	slowCallMillis  = 10_000   // milliseconds
+	muchRead        = 64 << 10 // bytes read by an execution
+	muchSent        = 4 << 10  // bytes sent by an execution
+	// rareWrites is the number of writes of a principal to a server below which the server counts as rarely
+	// written to.
+	rareWrites = 5
+	// veryMuch bounds the bytes that one execution may exchange with one host. More is reported even if nothing is
+	// known about the past.
+	veryMuch = 10 << 20
 )
 
 // addFinding adds a finding, unless the same one was reported within Cooldown or there is not yet enough data to
-// compare with.
+// compare it with.
 func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core.AuditEvent) {
 	f.Action = d.o.actionFor(f.Kind)
 	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
@@ -43,7 +47,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	if !f.sure {
 		f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
 	}
-	t := d.toldOf(f)
+	t := d.reportFor(f)
 	since := unixSeconds(e) - t.at
 	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < unusualFactor*t.measure {
 		t.more++
@@ -54,17 +58,17 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	d.found = append(d.found, f)
 }
 
-// toldOf returns what was told about a finding's subject in the last report, such as the time and the value. For a
-// subject that was never reported it adds an empty entry.
-func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
+// reportFor returns the last report about a finding's subject, such as its time and value. For a subject that was
+// never reported it adds an empty entry.
+func (d *anomalyDetector) reportFor(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many
 	}
-	t, ok := d.told.getValue(about)
+	t, ok := d.reported.getValue(about)
 	if !ok {
 		t = &reportedFinding{}
-		d.told.putValue(about, t)
+		d.reported.putValue(about, t)
 	}
 	return t
 }
@@ -148,7 +152,7 @@ func (d *anomalyDetector) skillSlow(p *principalState, e core.AuditEvent, s *usa
 
 func (f *failureRate) toEvidence() FindingEvidence {
 	return FindingEvidence{
-		Now: roundValue(float64(f.failedCount()) / recentExecutions), Median: roundValue(f.lost / max(1, f.calls)),
+		Now: roundValue(float64(f.failedCount()) / recentExecutions), Median: roundValue(f.failed / max(1, f.calls)),
 		Highest: roundValue(f.failureBound()), Samples: int(f.calls),
 	}
 }
@@ -156,7 +160,7 @@ func (f *failureRate) toEvidence() FindingEvidence {
 func (f *failureRate) describeFailures(what string) string {
 	return fmt.Sprintf(
 		"%d of the last %d %s failed; the usual share is %s of %.0f", f.failedCount(), recentExecutions, what,
-		formatShare(f.lost/max(1, f.calls)), f.calls,
+		formatShare(f.failed/max(1, f.calls)), f.calls,
 	)
 }
 
@@ -205,10 +209,10 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, AnomalyFinding{
-		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
+		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.destructive.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s made %.0f irreversible calls in 5 minutes, the latest to %s.%s; %s",
-			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber),
+			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.destructive.usual, formatNumber),
 		),
 	}, e)
 }

@@ -9,17 +9,17 @@ import (
 
 // anomalyDetector learns usual activity and detects deviations from it. It is not safe for concurrent use.
 type anomalyDetector struct {
-	o       Options
-	people  *lruCache[string, *principalState]
-	servers *lruCache[string, *usageSeries]
-	running *lruCache[string, *runningExecution]
-	told    *lruCache[findingSubject, *reportedFinding]
-	series  int // of all people
-	found   []AnomalyFinding
+	o        Options
+	people   *lruCache[string, *principalState]
+	servers  *lruCache[string, *usageSeries]
+	running  *lruCache[string, *runningExecution]
+	reported *lruCache[findingSubject, *reportedFinding]
+	series   int // number of usage series of all principals
+	found    []AnomalyFinding
 }
 
-// findingSubject is the key by which repeated reports are suppressed. It names what a finding is about: its kind, and
-// the principal, server, tool or skill concerned.
+// findingSubject identifies what a finding is about: its kind, and the principal, server, tool or skill concerned.
+// It is the key by which repeated reports are suppressed.
 type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -42,7 +42,7 @@ func newDetector(o Options) *anomalyDetector {
 	}
 	return &anomalyDetector{
 		o: o, people: newLRU[string, *principalState](o.Limits.Principals), servers: newLRU[string, *usageSeries](o.Limits.Series),
-		running: newLRU[string, *runningExecution](o.Limits.Executions), told: newLRU[findingSubject, *reportedFinding](4 * o.Limits.Executions),
+		running: newLRU[string, *runningExecution](o.Limits.Executions), reported: newLRU[findingSubject, *reportedFinding](4 * o.Limits.Executions),
 	}
 }
 
@@ -68,9 +68,9 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns the usage series for a key, and creates it if the key has no series yet. The key contains the principal. If
-// there is no room, a new series replaces one of the same principal, or one of the principal that has the most
-// series.
+// seriesFor returns the usage series (learned usual usage) for a key, and creates it if the key has no series yet.
+// The key contains the principal. If there is no room, a new series replaces one of the same principal, or one of
+// the principal that has the most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s
@@ -213,9 +213,9 @@ func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	}
 }
 
-// Names used in the facts of audit log events. UnknownToken is the value of the fact "cause" if a call was refused
-// because it contains a privacy token that does not exist. TokenRun is a fact of a call: how many tokens with
-// consecutive numbers the execution's calls contain so far.
+// Names in the additional data ("facts") of audit log events. UnknownToken is the value of the fact "cause" if a
+// call was refused because it contains a privacy token that does not exist. TokenRun is a fact of a call: how many
+// tokens with consecutive numbers the execution's calls contain so far.
 const (
 	UnknownToken = "unknown_token"
 	TokenRun     = "token_run"
@@ -271,7 +271,7 @@ func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
 	x.addBytes(x.sent, e.Server, size)
 	to.writes++
 	if e.Effect == core.EffectDestructive.String() {
-		if n := p.ruin.countAt(t, 1); p.ruin.isUnusual(n, manyDestructive) {
+		if n := p.destructive.countAt(t, 1); p.destructive.isUnusual(n, manyDestructive) {
 			d.checkBurst(p, e, n)
 		}
 	}

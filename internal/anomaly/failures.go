@@ -7,28 +7,28 @@ import (
 
 // failureRate counts the failed calls among the last twenty calls and, separately, among the calls before these.
 type failureRate struct {
-	recent      uint32 // a bit for each, newest lowest
-	filled      uint8
-	calls, lost float64 // that have left recent
+	recent        uint32 // one bit for each recent call, the newest in the lowest bit
+	filled        uint8
+	calls, failed float64 // calls and failures before the recent ones
 }
 
 const (
 	recentExecutions = 20
-	fewLost          = 10   // of the recent ones, which must have failed at least
-	unlikelyChance   = 1e-6 // chance that as many fail as did
-	failureWindow    = 2000 // calls, before the older half of them counts half
-	quantile3        = 3.0  // standard deviations by which the share may be higher than it seems
+	fewLost          = 10   // minimum number of failures among the recent calls
+	unlikelyChance   = 1e-6 // probability below which this number of failures is not due to chance
+	failureWindow    = 2000 // number of calls at which the earlier counts are halved
+	quantile3        = 3.0  // standard deviations between the observed rate and its upper bound
 )
 
-// addCall adds a call to the counts. It returns true if the call failed and the recent calls failed more often than
-// chance explains, given the failures of earlier calls. It returns false if there are fewer earlier calls than the
-// argument enough.
+// addCall adds a call to the counts. It returns true if the call failed and the recent calls failed more often
+// than chance explains, given the failures of earlier calls. It returns false if there are fewer than enough
+// earlier calls.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recentExecutions {
 		f.calls++
-		f.lost += float64(f.recent >> (recentExecutions - 1) & 1)
+		f.failed += float64(f.recent >> (recentExecutions - 1) & 1)
 		if f.calls >= failureWindow {
-			f.calls, f.lost = f.calls/2, f.lost/2
+			f.calls, f.failed = f.calls/2, f.failed/2
 		}
 	} else {
 		f.filled++
@@ -47,7 +47,7 @@ func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }
 // observed, so that it is never zero.
 func (f *failureRate) failureBound() float64 {
 	n := f.calls + 2
-	p := (f.lost + 1) / n
+	p := (f.failed + 1) / n
 	z := quantile3
 	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }

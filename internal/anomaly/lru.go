@@ -2,7 +2,7 @@ package anomaly
 
 import "container/list"
 
-// lruCache keeps the most recently used values.
+// lruCache holds the most recently used values, up to a maximum number.
 type lruCache[K comparable, V any] struct {
 	most  int
 	order list.List // newest first

@@ -7,14 +7,14 @@ import (
 	"retort/internal/core"
 )
 
-// reaches records direct network access of a worker's program to a host.
-func (o *office) reaches(w worker, id string, at time.Time, host, status string, sent, received int) {
+// recordAccess records direct network access of a worker's program to a host.
+func (o *office) recordAccess(w worker, id string, at time.Time, host, status string, sent, received int) {
 	e := o.event(w, id, at, core.EventNetwork)
 	e.Status, e.Bytes, e.Facts = status, int64(received), map[string]any{"host": host, "sent": sent}
 	if status == "refused" {
 		e.Facts["error"] = core.KindPolicy
 	}
-	o.tell(e)
+	o.emit(e)
 }
 
 // TestNetwork checks that many refused attempts to reach a host, and unusually large transfers, are found.
@@ -22,9 +22,9 @@ func TestNetwork(t *testing.T) {
 	usual := func(o *office, w worker) {
 		for day := range history {
 			at := o.at(day, w.from+1)
-			o.program(w, at, func(id string) {
+			o.simulateProgram(w, at, func(id string) {
 				for i := range 3 {
-					o.reaches(w, id, at.Add(time.Duration(i)*time.Second), "api.example.com", "ended", 200, 4000)
+					o.recordAccess(w, id, at.Add(time.Duration(i)*time.Second), "api.example.com", "ended", 200, 4000)
 				}
 			})
 		}
@@ -35,18 +35,18 @@ func TestNetwork(t *testing.T) {
 	}{
 		"refused": {Denials, func(o *office, w worker, id string, at time.Time) {
 			for i := range 25 {
-				o.reaches(w, id, at.Add(time.Duration(i)*time.Second), "evil.test", "refused", 0, 0)
+				o.recordAccess(w, id, at.Add(time.Duration(i)*time.Second), "evil.test", "refused", 0, 0)
 			}
 		}},
 		"much is sent": {Size, func(o *office, w worker, id string, at time.Time) {
-			o.reaches(w, id, at, "api.example.com", "ended", 50e6, 100)
+			o.recordAccess(w, id, at, "api.example.com", "ended", 50e6, 100)
 		}},
 		"much is received": {Size, func(o *office, w worker, id string, at time.Time) {
-			o.reaches(w, id, at, "api.example.com", "ended", 100, 80e6)
+			o.recordAccess(w, id, at, "api.example.com", "ended", 100, 80e6)
 		}},
 		"much is read and sent elsewhere": {Exfiltration, func(o *office, w worker, id string, at time.Time) {
 			o.read(w, id, at, "issues", "list", 400e6)
-			o.reaches(w, id, at, "paste.example.com", "ended", 5e6, 100)
+			o.recordAccess(w, id, at, "paste.example.com", "ended", 5e6, 100)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestNetwork(t *testing.T) {
 			usual(o, bob)
 			before := len(w.of(plant.kind))
 			at := o.at(history, bob.from+1)
-			o.program(bob, at, func(id string) { plant.do(o, bob, id, at) })
+			o.simulateProgram(bob, at, func(id string) { plant.do(o, bob, id, at) })
 			found := w.of(plant.kind)[before:]
 			if len(found) == 0 || found[0].Principal != "bob" || found[0].Words == "" {
 				t.Errorf("%+v", w.found[len(w.found)-min(3, len(w.found)):])

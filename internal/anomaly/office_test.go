@@ -21,10 +21,10 @@ type office struct {
 // worker describes one principal of the office and its working habits.
 type worker struct {
 	name        string
-	from, to    int // hours
+	from, to    int // working hours
 	runs        float64
 	servers     []string
-	destructive float64 // share of executions that have such calls
+	destructive float64 // share of executions that make irreversible calls
 	weekends    bool
 }
 
@@ -43,17 +43,18 @@ func newOffice(seed uint64, sink func(core.AuditEvent)) *office {
 	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
 }
 
-// tell passes an event to the function that receives the office's events.
-func (o *office) tell(e core.AuditEvent) { o.sink(e) }
+// emit passes an event to the function that receives the office's events.
+func (o *office) emit(e core.AuditEvent) { o.sink(e) }
 
 func (o *office) days(from, n int) {
 	for d := from; d < from+n; d++ {
-		o.day(d)
+		o.simulateDay(d)
 	}
 }
 
-// day simulates one day of all workers. Within each hour, their executions follow each other worker by worker.
-func (o *office) day(d int) {
+// simulateDay simulates one day of all workers. Within each hour, their executions follow each other worker by
+// worker.
+func (o *office) simulateDay(d int) {
 	weekend := d%7 >= 5
 	for hour := range 24 {
 		for _, w := range workers {
@@ -61,7 +62,7 @@ func (o *office) day(d int) {
 				continue
 			}
 			for range o.poisson(w.runs / float64(w.to-w.from)) {
-				o.execution(w, o.at(d, hour).Add(time.Duration(o.r.Int64N(int64(time.Hour)))))
+				o.simulateExecution(w, o.at(d, hour).Add(time.Duration(o.r.Int64N(int64(time.Hour)))))
 			}
 		}
 	}
@@ -90,10 +91,10 @@ func (o *office) event(w worker, id string, at time.Time, kind core.EventKind) c
 	return core.AuditEvent{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
 }
 
-// execution simulates one ordinary execution: it reads with several calls and sometimes writes.
-func (o *office) execution(w worker, at time.Time) {
+// simulateExecution simulates one ordinary execution: it reads with several calls and sometimes writes.
+func (o *office) simulateExecution(w worker, at time.Time) {
 	id := o.id()
-	o.tell(o.event(w, id, at, core.EventRequest))
+	o.emit(o.event(w, id, at, core.EventRequest))
 	verdict := o.event(w, id, at, core.EventVerdict)
 	verdict.Status = "ok"
 	if w.name == "bob" && o.r.IntN(3) == 0 {
@@ -102,7 +103,7 @@ func (o *office) execution(w worker, at time.Time) {
 	if o.r.IntN(60) == 0 {
 		verdict.Status = "policy"
 	}
-	o.tell(verdict)
+	o.emit(verdict)
 	calls := 1 + int(o.lognormal(4, 1))
 	for range min(calls, 150) {
 		server := w.servers[o.r.IntN(len(w.servers))]
@@ -122,11 +123,11 @@ func (o *office) execution(w worker, at time.Time) {
 	if o.r.IntN(40) == 0 {
 		refusal := o.event(w, id, at, core.EventRefusal)
 		refusal.Status = "policy"
-		o.tell(refusal)
+		o.emit(refusal)
 	}
 	end := o.event(w, id, at, core.EventEnd)
 	end.Status, end.Duration = "ok", time.Duration(o.lognormal(900, 0.9))*time.Millisecond
-	o.tell(end)
+	o.emit(end)
 }
 
 func (o *office) status(percent int) string {
@@ -141,25 +142,25 @@ func (o *office) read(w worker, id string, at time.Time, server, tool string, by
 	e.Server, e.Tool, e.Effect, e.Status = server, tool+[]string{"", "_all", "_one"}[o.r.IntN(3)], "read", o.status(3)
 	e.Bytes, e.Duration = int64(bytes), time.Duration(o.lognormal(80, 0.8))*time.Millisecond
 	e.Facts = map[string]any{"arguments_bytes": 40 + o.r.IntN(60)}
-	o.tell(e)
+	o.emit(e)
 }
 
 func (o *office) write(w worker, id string, at time.Time, server, tool, effect string, bytes float64) {
 	e := o.event(w, id, at, core.EventCall)
 	e.Server, e.Tool, e.Effect = server, tool, effect
 	e.Facts = map[string]any{"arguments_bytes": int(bytes)}
-	o.tell(e)
+	o.emit(e)
 	e.Kind, e.Status, e.Bytes, e.Duration = core.EventAnswer, o.status(3), 80, time.Duration(o.lognormal(120, 0.8))*time.Millisecond
 	e.Facts = nil
-	o.tell(e)
+	o.emit(e)
 }
 
-// program simulates one execution whose calls are those that f makes.
-func (o *office) program(w worker, at time.Time, f func(id string)) {
+// simulateProgram simulates one execution whose calls are those that f makes.
+func (o *office) simulateProgram(w worker, at time.Time, f func(id string)) {
 	id := o.id()
-	o.tell(o.event(w, id, at, core.EventRequest))
+	o.emit(o.event(w, id, at, core.EventRequest))
 	f(id)
 	e := o.event(w, id, at.Add(time.Minute), core.EventEnd)
 	e.Status = "ok"
-	o.tell(e)
+	o.emit(e)
 }

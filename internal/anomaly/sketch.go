@@ -11,9 +11,9 @@ type histogramSketch struct {
 }
 
 const (
-	bucketCount      = 64   // up to 2^32
-	bucketsPerOctave = 2    // buckets
-	maxRemembered    = 1024 // values, before the older half of them counts half
+	bucketCount      = 64   // values up to 2^32
+	bucketsPerOctave = 2    // buckets for each power of two
+	maxRemembered    = 1024 // number of values at which all counts are halved
 )
 
 func bucketOf(v float64) int {
@@ -85,8 +85,10 @@ func (s *histogramSketch) deviationScore(v float64) float64 {
 }
 
 const (
-	outlierDeviations = 3.5 // deviations: Iglewicz and Hoaglin's bound for outliers
-	unusualFactor     = 4   // times what was ever seen, whatever the shape of the distribution
+	outlierDeviations = 3.5 // standard deviations; the bound for outliers of Iglewicz and Hoaglin
+	// unusualFactor is how many times as large as any earlier value a value must be to be unusual, whatever the
+	// distribution.
+	unusualFactor = 4
 )
 
 // isOutlier reports whether a value is far from all earlier values.

@@ -7,8 +7,8 @@ import (
 
 // dayCount counts the days on which something happened.
 type dayCount struct {
-	day  int64  // the latest
-	seen uint64 // a bit for it, and for each of the 63 days before
+	day  int64  // latest day
+	seen uint64 // one bit for this day and each of the 63 days before
 	days int
 }
 
@@ -39,29 +39,29 @@ const (
 
 // principalState holds the learned usual behaviour of one principal.
 type principalState struct {
-	span    dayCount
-	runs    int
-	calls   rateWindow // of five minutes
-	hourly  rateWindow // calls of an hour
-	started rateWindow // executions of an hour
-	ruin    rateWindow // calls of five minutes that cannot be taken back
-	denied  rateWindow // of ten minutes
-	probes  rateWindow // of ten minutes
-	hours   hourProfile
-	tools   *lruCache[toolName, *usageSeries]
-	skills  *lruCache[string, *usageSeries]
-	flows   *lruCache[string, *serverFlow]
-	uses    uint64             // of all tools
-	used    map[toolName]uint8 // nil once there were too many
-	once    int                // tools that were used once
-	last    [5]string          // executions, newest first
+	span        dayCount
+	runs        int
+	calls       rateWindow // calls in five minutes
+	hourly      rateWindow // calls in an hour
+	started     rateWindow // executions in an hour
+	destructive rateWindow // irreversible calls in five minutes
+	denied      rateWindow // refused calls in ten minutes
+	probes      rateWindow // unknown privacy tokens in ten minutes
+	hours       hourProfile
+	tools       *lruCache[toolName, *usageSeries]
+	skills      *lruCache[string, *usageSeries]
+	flows       *lruCache[string, *serverFlow]
+	uses        uint64             // uses of all tools
+	used        map[toolName]uint8 // uses by tool; nil after it had too many tools
+	once        int                // number of tools that were used once
+	last        [5]string          // IDs of executions, newest first
 }
 
 type toolName struct{ server, name string }
 
 func newPerson(l StateLimits) *principalState {
 	return &principalState{
-		calls: rateWindow{width: briefWindow}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: briefWindow},
+		calls: rateWindow{width: briefWindow}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, destructive: rateWindow{width: briefWindow},
 		denied: rateWindow{width: boutWindow}, probes: rateWindow{width: boutWindow}, used: map[toolName]uint8{},
 		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series),
 		flows: newLRU[string, *serverFlow](maxFlows),
@@ -73,9 +73,9 @@ type usageSeries struct {
 	span      dayCount
 	calls     int
 	hourly    rateWindow
-	size      histogramSketch // bytes of answers
-	arguments histogramSketch // bytes
-	took      histogramSketch // milliseconds
+	size      histogramSketch // bytes of results
+	arguments histogramSketch // bytes of arguments
+	took      histogramSketch // durations in milliseconds
 	failures  failureRate
 }
 
@@ -83,15 +83,15 @@ func newSeries() *usageSeries { return &usageSeries{hourly: rateWindow{width: ho
 
 // serverFlow holds how much a principal reads from a server and sends to it.
 type serverFlow struct {
-	hourly rateWindow      // bytes read
-	read   histogramSketch // bytes of an execution
-	sent   histogramSketch // bytes of an execution
+	hourly rateWindow      // bytes read in an hour
+	read   histogramSketch // bytes read by an execution
+	sent   histogramSketch // bytes sent by an execution
 	writes int
 }
 
 // runningExecution is the state of an execution that has not ended.
 type runningExecution struct {
-	read, sent map[string]float64 // bytes by server
+	read, sent map[string]float64 // bytes, by server
 	skills     []string
 	begun      int64
 }
@@ -143,9 +143,9 @@ func (p *principalState) rememberedIDs() []string {
 type hourProfile struct {
 	days  [24]int
 	total int
-	slot  int64 // hour that is counted now
+	slot  int64 // current hour since 1970
 	begun bool
-	count int // executions within it
+	count int // executions in the current hour
 }
 
 // addExecution counts an execution at an hour of the day. It returns true for the third execution within one hour, if

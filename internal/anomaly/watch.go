@@ -9,16 +9,16 @@ import (
 	"retort/internal/core"
 )
 
-// AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with effects
-// before they are sent. It is safe for concurrent use.
+// AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with
+// effects before they are sent. It is safe for concurrent use.
 type AnomalyWatcher struct {
-	tell func(AnomalyFinding)
+	onFinding func(AnomalyFinding)
 
 	mu        sync.Mutex
 	d         *anomalyDetector
 	held      map[string][]activeHold         // by principal
-	questions *lruCache[string, holdQuestion] // by id: what a yes lifts
-	said      *lruCache[string, []string]     // by execution: what its Outcome warns of
+	questions *lruCache[string, holdQuestion] // by ID of the question: what an approval ends
+	warnings  *lruCache[string, []string]     // warnings for the Outcome, by execution
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
@@ -43,14 +43,14 @@ func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 	}
 	n := d.o.Limits.Executions
 	return &AnomalyWatcher{
-		tell: tell, d: d, held: map[string][]activeHold{},
-		questions: newLRU[string, holdQuestion](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
+		onFinding: tell, d: d, held: map[string][]activeHold{},
+		questions: newLRU[string, holdQuestion](n), warnings: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
 	}
 }
 
 // Judgement is the decision about a call.
 type Judgement struct {
-	Refused *core.Error // not nil: the call must not be sent
+	Refused *core.Error // if not nil, the call must not be sent
 	// Kinds lists, separated by commas, the kinds of the findings because of which the call needs approval. It is
 	// empty if the call needs none. Rule gives the reason as text.
 	Kinds, Rule string
@@ -68,7 +68,7 @@ func (w *AnomalyWatcher) Judge(e core.AuditEvent) Judgement {
 	return j
 }
 
-// ObserveEvent learns from an event and acts on what is unusual about it.
+// ObserveEvent learns from an event, reports what is unusual about it, and carries out the actions.
 func (w *AnomalyWatcher) ObserveEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	w.observeEvent(e)
@@ -88,7 +88,7 @@ func (w *AnomalyWatcher) ReplayEvent(e core.AuditEvent) {
 		w.observeEvent(e)
 	}
 	w.applyActions()
-	w.said.removeKey(e.Execution)
+	w.warnings.removeKey(e.Execution)
 	if e.Kind == core.EventAnomaly {
 		w.restoreAction(e)
 	}
@@ -101,7 +101,7 @@ func (w *AnomalyWatcher) restoreAction(e core.AuditEvent) {
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
 	f.Skill, _ = e.Facts["skill"].(string)
 	now := numberFrom(e.Facts["now"])
-	if t := w.d.toldOf(f); t.at < unixSeconds(e) || t.measure < now {
+	if t := w.d.reportFor(f); t.at < unixSeconds(e) || t.measure < now {
 		t.at, t.measure = unixSeconds(e), now
 	}
 	action, _ := e.Facts["action"].(string)
@@ -134,7 +134,7 @@ func (w *AnomalyWatcher) observeEvent(e core.AuditEvent) {
 
 func (w *AnomalyWatcher) reportFindings(found []AnomalyFinding) {
 	for _, f := range found {
-		w.tell(f)
+		w.onFinding(f)
 	}
 }
 
@@ -158,17 +158,17 @@ func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 	return found
 }
 
-// maxSaid bounds the number of anomaly warnings that are kept for the Outcome of one execution.
-const maxSaid = 5
+// maxWarnings bounds the number of anomaly warnings that are stored for the Outcome of one execution.
+const maxWarnings = 5
 
 func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {
 	if f.Execution == "" {
 		return
 	}
-	said, _ := w.said.getValue(f.Execution)
-	if len(said) < maxSaid {
-		w.said.removeKey(f.Execution)
-		w.said.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
+	said, _ := w.warnings.getValue(f.Execution)
+	if len(said) < maxWarnings {
+		w.warnings.removeKey(f.Execution)
+		w.warnings.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
 	}
 }
 
@@ -225,7 +225,7 @@ func (w *AnomalyWatcher) Stopped(execution string) *core.Error {
 func (w *AnomalyWatcher) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	said, _ := w.said.getValue(execution)
-	w.said.removeKey(execution)
+	said, _ := w.warnings.getValue(execution)
+	w.warnings.removeKey(execution)
 	return said
 }

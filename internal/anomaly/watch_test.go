@@ -13,8 +13,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// worked returns a watcher that has observed an office for a month, and the office.
-func worked(actions map[Kind]AnomalyAction) (*watched, *office) {
+// observedOffice returns a watcher that has observed an office for a month, and the office.
+func observedOffice(actions map[Kind]AnomalyAction) (*watcherSetup, *office) {
 	options := officeOptions()
 	options.Actions = actions
 	w := watching(options)
@@ -24,7 +24,7 @@ func worked(actions map[Kind]AnomalyAction) (*watched, *office) {
 	return w, o
 }
 
-func (w *watched) deletes(o *office, id string, at time.Time, n int) {
+func (w *watcherSetup) deletes(o *office, id string, at time.Time, n int) {
 	for i := range n {
 		o.write(by("intern"), id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
 	}
@@ -33,7 +33,7 @@ func (w *watched) deletes(o *office, id string, at time.Time, n int) {
 // TestApproveHoldsUntilYes checks that after a burst of destructive calls all calls with effects of the same
 // principal need approval, until a person approves one or an hour has passed. Other principals must not be affected.
 func TestApproveHoldsUntilYes(t *testing.T) {
-	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Approve})
+	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Approve})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 9)
 	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 0 {
@@ -73,7 +73,7 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 }
 
 func TestHoldEnds(t *testing.T) {
-	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Approve})
+	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Approve})
 	w.deletes(o, "burst", o.at(history, 10), 12)
 	w.deletes(o, "later", o.at(history, 10).Add(Cooldown+time.Minute), 1)
 	if w.last.Kinds != "" {
@@ -83,7 +83,7 @@ func TestHoldEnds(t *testing.T) {
 
 // TestTellsAgainWhenWorse checks that a finding is reported again when its value has become four times as large.
 func TestTellsAgainWhenWorse(t *testing.T) {
-	w, o := worked(nil)
+	w, o := observedOffice(nil)
 	w.deletes(o, "burst", o.at(history, 10), 45)
 	if found := w.of(DestructiveBurst); len(found) != 2 || found[1].Evidence.Suppressed != 29 || found[1].Evidence.Now != 40 {
 		t.Errorf("%+v", found)
@@ -91,7 +91,7 @@ func TestTellsAgainWhenWorse(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Stop})
+	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	refused := w.last.Refused
@@ -128,12 +128,12 @@ func TestReplay(t *testing.T) {
 // TestReplayOfFindings checks that a hold is restored from a finding in the audit log alone. A call that was refused
 // may leave no other entry.
 func TestReplayOfFindings(t *testing.T) {
-	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Stop})
+	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	e := w.of(DestructiveBurst)[0].ToEvent()
 	e.At, e.Facts["action"] = at, string(Stop) // as it is read
-	next, o := worked(nil)
+	next, o := observedOffice(nil)
 	next.ReplayEvent(e)
 	o.write(by("intern"), "next", at.Add(time.Minute), "crm", "update", "write", 40)
 	if next.last.Kinds != "destructive_burst" {
@@ -150,7 +150,7 @@ func TestNothingBeforeABaseline(t *testing.T) {
 		for _, plant := range plants {
 			for r := range l.runs {
 				id, at := o.id(), monday.AddDate(0, 0, r%l.days)
-				o.tell(o.event(worker{name: plant.who + plant.name}, id, at, core.EventRequest))
+				o.emit(o.event(worker{name: plant.who + plant.name}, id, at, core.EventRequest))
 			}
 		}
 		for _, plant := range plants {
@@ -208,7 +208,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestManyToolsForgetOnlyOnesOwn checks that a principal that uses many tools displaces only what the watcher has
 // learned about this principal.
 func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
-	w, o := worked(map[Kind]AnomalyAction{})
+	w, o := observedOffice(map[Kind]AnomalyAction{})
 	at := o.at(history, 9)
 	for i := range 3000 {
 		o.read(by("bob"), "sweep", at.Add(time.Duration(i)*time.Minute), "files", fmt.Sprint("tool", i), 500)
@@ -310,7 +310,7 @@ func FuzzEvents(f *testing.F) {
 }
 
 func BenchmarkJudge(b *testing.B) {
-	w, o := worked(nil)
+	w, o := observedOffice(nil)
 	at := o.at(history, 9)
 	e := core.AuditEvent{Kind: core.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
 	b.ReportAllocs()

@@ -2,17 +2,17 @@ package anomaly
 
 // rateWindow counts events in a sliding time window and learns the usual count.
 type rateWindow struct {
-	width       int64 // seconds
-	slot        int64 // of time that is counted now
+	width       int64 // in seconds
+	slot        int64 // current time slot
 	begun       bool
 	now, before float64
-	mean, swing float64         // moving average of slots, and of how far they are from it
-	usual       histogramSketch // of the slots in which something was
+	mean, swing float64         // moving averages of the counts of slots, and of their distance from it
+	usual       histogramSketch // counts of the slots that had events
 }
 
 const (
-	slotWeight = 1.0 / 32 // weight of the newest slot in averages
-	maxIdle    = 256      // slots, after which averages are as good as zero
+	slotWeight = 1.0 / 32 // weight of the newest slot in the moving averages
+	maxIdle    = 256      // idle slots after which the averages are practically zero
 )
 
 // rollSlots closes the time slots that have ended. A clock that goes back by less than a slot changes nothing. After
@@ -68,8 +68,8 @@ func (w *rateWindow) countBefore(t int64) float64 {
 	return w.now + w.before*max(0, left)
 }
 
-// isUnusual reports whether n events in one window are unusual. They are if n is at least the argument floor and is
-// unusually high compared with all earlier counts and with the recent counts.
+// isUnusual reports whether n events in one window are unusual: at least floor, and unusually many compared with
+// all earlier counts and with the recent counts.
 func (w *rateWindow) isUnusual(n, floor float64) bool {
 	return n >= floor && n > unusualFactor*w.usual.highestValue() && n > w.mean+6*w.swing
 }

@@ -24,20 +24,21 @@ import (
 	"retort/internal/base/seal"
 )
 
-// ArchiveSeal is the last line of an archive. It is signed and proves the archive's content. It is kept when the
-// archive is deleted, so that later entries of the chain can still be verified.
+// ArchiveSeal is the signed last line of an archive file, with which the file's content is verified. When the
+// archive is deleted, its seal is kept in a separate file, so that later entries of the chain can still be
+// verified.
 type ArchiveSeal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
 	Last      int64      `json:"last"`
-	Before    string     `json:"before,omitempty"` // the hash of the entry before the first
+	Before    string     `json:"before,omitempty"` // hash of the entry before the archive's first one
 	FirstHash string     `json:"first_hash"`
-	Hash      string     `json:"hash"` // of the last
-	From      time.Time  `json:"from"` // of the oldest entry
+	Hash      string     `json:"hash"` // hash of the archive's last entry
+	From      time.Time  `json:"from"` // time of the oldest entry
 	To        time.Time  `json:"to"`
 	Deleted   *time.Time `json:"deleted,omitempty"`
-	Key       string     `json:"key"` // Ed25519, base64
-	Sig       string     `json:"sig"` // of the JSON without this field
+	Key       string     `json:"key"` // public Ed25519 key, in base64
+	Sig       string     `json:"sig"` // signature of this JSON object without the field sig
 }
 
 func (s ArchiveSeal) signedText() []byte {
@@ -71,7 +72,7 @@ type archiveFile struct {
 const (
 	archiveEnd = ".jsonl.gz"
 	goneEnd    = ".gone"
-	maxRow     = 64 << 20 // bytes of a line
+	maxRow     = 64 << 20 // maximum length of a line in an archive, in bytes
 )
 
 func archiveName(chain string, first, last int64) string {
@@ -120,8 +121,8 @@ func archiveOf(dir, name string) (a archiveFile, ok bool) {
 	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
 }
 
-// rawText is text that may be invalid UTF-8. It is encoded in JSON as a string or, if it is invalid, as an array that
-// holds the bytes.
+// rawText is a string that may contain invalid UTF-8. Its JSON encoding is a string or, if the UTF-8 is invalid,
+// an array of the bytes.
 type rawText []byte
 
 func (l rawText) MarshalJSON() ([]byte, error) {
@@ -243,8 +244,8 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (LogRow, error) {
 	return l.toRow(a.chain), nil
 }
 
-// countRow adds a row to the seal. It extends the seal's time range to include the row. It also stores the row's hash
-// in the seal, which keeps the hash of the last row.
+// countRow updates an unfinished seal for one more row: it extends the seal's time range to include the row, and
+// stores the row's hash as that of the last row.
 func (s *ArchiveSeal) countRow(r *LogRow) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {
@@ -259,7 +260,8 @@ func (s *ArchiveSeal) countRow(r *LogRow) {
 	s.Hash = encodeHex(r.Hash)
 }
 
-// checkFinalSeal reads the seal at the end of the archive and compares it with the values computed from the rows.
+// checkFinalSeal reads the seal at the end of an archive and returns an error unless it equals the receiver, which
+// was computed from the rows.
 func (s *ArchiveSeal) checkFinalSeal(lines *bufio.Reader, sealed *ArchiveSeal) error {
 	text, err := readLine(lines)
 	if err != nil {
@@ -302,8 +304,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// timeSpan returns the time range of an archive's entries from the header of the file, which no signature protects.
-// If the header does not contain it, the range is unlimited.
+// timeSpan returns the time range of an archive's entries, in nanoseconds since 1970. It reads them from the
+// header of the file, which is not signed. If the header does not have them, the range is unlimited.
 func (a archiveFile) timeSpan() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
@@ -394,7 +396,8 @@ func (s ArchiveSeal) packRows(f io.Writer, rows iter.Seq2[LogRow, error], sign e
 	return errors.Join(err, out.Flush(), packed.Close())
 }
 
-// writeLeftover stores the seal of an archive in a separate file, so that it remains when the archive is deleted.
+// writeLeftover stores the seal of an archive in a separate file, so that the seal remains when the archive is
+// deleted.
 func (s ArchiveSeal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now
@@ -425,7 +428,7 @@ func pullRows(rows iter.Seq2[LogRow, error]) (next func() (*LogRow, error), stop
 	}, stop
 }
 
-// syncFolder makes changes of the file names in a folder durable, on systems that support it.
+// syncFolder makes the creation, renaming and removal of files in a folder durable, on systems that support it.
 func syncFolder(dir string) error {
 	return seal.SyncDir(dir)
 }

@@ -19,16 +19,16 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Checkpoint records where a chain ended at some time. It is signed and stored apart from the chain, so that a
-// truncated or replaced chain is detected.
+// Checkpoint records the sequence number and hash of a chain's last entry at some time. It is signed and stored
+// apart from the chain, so that a truncated or replaced chain is detected.
 type Checkpoint struct {
 	Chain string    `json:"chain"`
 	Seq   int64     `json:"seq"`
 	Hash  string    `json:"hash"`
 	At    time.Time `json:"at"`
-	Home  string    `json:"home,omitempty"` // where the record is kept
-	Key   string    `json:"key"`            // Ed25519, base64
-	Sig   string    `json:"sig"`            // of the JSON without this field
+	Home  string    `json:"home,omitempty"` // data directory of the audit log
+	Key   string    `json:"key"`            // public Ed25519 key, in base64
+	Sig   string    `json:"sig"`            // signature of this JSON object without the field sig
 }
 
 func (c Checkpoint) signedText() []byte {
@@ -64,23 +64,23 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 // checkpointWriter writes checkpoints of the end of a chain. After every commit it overwrites the file CHAIN.head. At
 // intervals it also appends the checkpoint as a line to a history file, from which lines are never removed.
 type checkpointWriter struct {
-	dir   string
-	chain string
-	home  string
-	sign  ed25519.PrivateKey
-	every time.Duration
-	tell  func(line []byte) // beside the file; may be nil
+	dir    string
+	chain  string
+	home   string
+	sign   ed25519.PrivateKey
+	every  time.Duration
+	onLine func(line []byte) // is called with each line of the history file; may be nil
 
 	head   *os.File
-	last   Checkpoint // the last line
+	last   Checkpoint // the newest checkpoint in the history file
 	wrote  time.Time
 	failed bool
 }
 
 const (
-	headSize        = 1024 // of a head, filled with blanks
+	headSize        = 1024 // size of a file CHAIN.head in bytes, padded with blanks
 	linesFile       = "checkpoints.jsonl"
-	maxBetweenLines = 1000 // entries between two lines
+	maxBetweenLines = 1000 // maximum number of entries between two lines of the history file
 )
 
 func (c *checkpointWriter) openFiles() (err error) {
@@ -93,9 +93,10 @@ func (c *checkpointWriter) openFiles() (err error) {
 
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// recordDurable writes to the file CHAIN.head that the chain is durable up to the entry seq. It does not sync
-// CHAIN.head, so after a power loss this file may be behind the chain, but never ahead of it. recordDurable also
-// appends a line to the history file if the last line there is too old or too many entries back, or if end is true.
+// recordDurable writes to the file CHAIN.head that all entries up to number seq are durable. It does not sync
+// CHAIN.head, so after a power loss this file may name an earlier entry, but never a later one than the chain has.
+// recordDurable also appends a line to the history file if the last line there is too old or too many entries
+// back, or if end is true.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -114,8 +115,8 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	if !end && seq-c.last.Seq < maxBetweenLines && now.Sub(c.wrote) < c.every && c.last.Seq > 0 || seq == c.last.Seq {
 		return nil
 	}
-	if c.tell != nil {
-		c.tell(line)
+	if c.onLine != nil {
+		c.onLine(line)
 	}
 	if err := c.appendLine(line); err != nil {
 		return err
@@ -141,8 +142,8 @@ func (c *checkpointWriter) closeFiles() {
 	}
 }
 
-// readHead returns the checkpoint in the file CHAIN.head, which says where the chain ends, or the zero Checkpoint if
-// none is found.
+// readHead returns the newest checkpoint of a chain, from the file CHAIN.head. It returns the zero Checkpoint if
+// the file has none.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil

@@ -34,9 +34,9 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// refuseClockBehind returns an error while the clock is behind the newest entry, so that calls that may have effects
-// are refused. If a person has confirmed the clock, it adds an entry that says so, and refuses nothing. The caller
-// must hold the lock.
+// refuseClockBehind returns an error if the clock is too far behind the newest entry, so that calls which may have
+// effects are refused. If a person has confirmed the clock, it instead adds an entry that says so and returns nil.
+// The caller must hold l.mu.
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
@@ -54,8 +54,8 @@ func (l *Log) refuseClockBehind() *core.Error {
 		WithHint("correct the clock. If it is right now and was wrong before, run retort audit accept-clock")
 }
 
-// recordRewind adds an entry which says that a person has confirmed the clock, although it is behind the newest
-// entry.
+// recordRewind adds an entry which says that a person has confirmed the clock, although it shows an earlier time
+// than the newest entry has.
 func (l *Log) recordRewind(now time.Time) *core.Error {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
@@ -66,8 +66,8 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newestTime returns the time of the newest entry, so that the clock can be compared with it. It ignores entries from
-// before a person last confirmed the clock.
+// newestTime returns the time of a chain's newest entry. It ignores entries from before a person last confirmed
+// the clock, because these may have been written while the clock was wrong.
 func newestTime(ctx context.Context, s LogStore, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {

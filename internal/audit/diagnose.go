@@ -32,10 +32,11 @@ type rowDiagnosis struct {
 	*chainCheck
 	bad     *LogRow
 	next    *LogRow // the row after it
-	belongs *LogRow // a later row, or the next one, that belongs where the bad one stands
+	belongs *LogRow // a later row whose hash fits the position of the faulty row
 }
 
-// addLaterRow examines a row after the first faulty one. It returns true when the cause is clear.
+// addLaterRow examines one row after the faulty one. It returns true when the cause is known and no further row is
+// needed.
 func (d *rowDiagnosis) addLaterRow(r *LogRow) bool {
 	if d.next == nil {
 		next := *r
@@ -54,7 +55,8 @@ func (d *rowDiagnosis) addLaterRow(r *LogRow) bool {
 	return false
 }
 
-// isGenuine reports whether the MAC of the faulty row was made from its hash with the owner's key.
+// isGenuine reports whether the MAC of the faulty row matches its stored hash, which only an owner of the key can
+// achieve.
 func (d *rowDiagnosis) isGenuine() bool {
 	return d.codes.mac != nil && bytes.Equal(hashMAC(d.codes.mac, d.bad.Hash), d.bad.Code)
 }

@@ -9,29 +9,30 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain that is no longer written, because its file became unreliable, and that another chain
-// continues.
-type givenUp struct {
+// abandonedChain represents a chain whose file became unreliable, so that the engine stopped writing to it and
+// continued in another chain.
+type abandonedChain struct {
 	continuationFacts
-	next string // the chain that goes on
+	next string // name of the chain that continues it
 }
 
-// doubledRows returns the rows of given-up chains that must not be counted, because a later chain contains the same
-// events. These rows have two causes. If an engine opened the old chain again, it added end entries for executions
-// that in fact continued in the later chain. If the disk failed during a write, the batch that was being written may
-// be in both chains.
+// doubledRows returns the rows of abandoned chains that must not be counted, because a later chain contains the
+// same events. An abandoned chain is one that the engine stopped writing to, because its file became unreliable.
+// Events are doubled for two reasons. If an engine opened the old chain again, it added end entries for executions
+// that in fact continued in the later chain. If the disk failed during a write, the batch that was being written
+// may be in both chains.
 func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, error) {
-	lost, err := givenUpIn(ctx, stores)
+	lost, err := listAbandoned(ctx, stores)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	var all []LogRow
 	for _, g := range lost {
-		ends, err := endedLater(ctx, stores, g, successorChains(lost, g))
+		ends, err := doubledEnds(ctx, stores, g, successorChains(lost, g))
 		if err != nil {
 			return nil, err
 		}
-		moved, err := writtenTwice(ctx, stores, g)
+		moved, err := doubledBatch(ctx, stores, g)
 		if err != nil {
 			return nil, err
 		}
@@ -45,16 +46,17 @@ func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, er
 	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
-// givenUpIn returns the chains that were given up. It finds them through the chains that continue them, because the
-// first entry of each such chain names the chain before it. Few audit logs have given-up chains.
-func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
-	var all []givenUp
+// listAbandoned returns the chains that were abandoned because their files became unreliable. It finds them
+// through the chains that continue them, because the first entry of each such chain names the chain before it. Few
+// audit logs have abandoned chains.
+func listAbandoned(ctx context.Context, stores []LogStore) ([]abandonedChain, error) {
+	var all []abandonedChain
 	for _, store := range stores {
 		for r, err := range store.Find(ctx, Filter{Kinds: []string{string(core.EventGap)}, Statuses: []string{StatusLost}}) {
 			if err != nil {
 				return nil, err
 			}
-			g := givenUp{next: r.Chain}
+			g := abandonedChain{next: r.Chain}
 			if json.Unmarshal(r.Facts, &g.continuationFacts) == nil && g.Chain != "" {
 				all = append(all, g)
 			}
@@ -63,9 +65,9 @@ func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	return all, nil
 }
 
-// successorChains returns the chain that continues the given-up chain g, the chain that continues that one, and so
-// on.
-func successorChains(lost []givenUp, g givenUp) []string {
+// successorChains returns the chain that continues the abandoned chain g, then the chain that continues that one,
+// and so on.
+func successorChains(lost []abandonedChain, g abandonedChain) []string {
 	later := []string{g.next}
 	for i := 0; i < len(later); i++ {
 		for _, other := range lost {
@@ -77,9 +79,9 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns entries of a chain that was given up after an error: those end entries that were written to it
-// although the engine no longer counted on them, and whose execution has an end entry in a later chain too.
-func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
+// doubledEnds returns those end entries of an abandoned chain whose executions also have an end entry in one of
+// the later chains. An engine that opened the abandoned chain again has added them.
+func doubledEnds(ctx context.Context, stores []LogStore, g abandonedChain, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
 	}
@@ -112,9 +114,9 @@ func happeningOf(r *LogRow) eventIdentity {
 	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
-// writtenTwice returns the rows of a batch that the old chain contains although its write was reported as failed. The
-// new chain contains the same events.
-func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, error) {
+// doubledBatch returns the rows of the batch that an abandoned chain contains although its write was reported as
+// failed. The chain that continues it contains the same events.
+func doubledBatch(ctx context.Context, stores []LogStore, g abandonedChain) ([]LogRow, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {
 		return nil, err
@@ -130,9 +132,9 @@ func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, 
 	return slices.DeleteFunc(old, func(r LogRow) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns the rows of a chain that may have been written as one batch, beginning at a sequence number. It
-// returns at most as many rows as a batch can have, plus one for the gap entry with which a chain begins that
-// continues another one.
+// batchOf returns the rows of a chain that may have been written as one batch, beginning at sequence number from.
+// It returns at most one row more than a batch can have. The additional row is the gap entry, the first entry of a
+// chain that continues another one.
 func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
 	var rows []LogRow
 	for _, store := range stores {
@@ -156,8 +158,8 @@ func inSpan(f Filter, r *LogRow) bool {
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a UsageGroup, the sums over a group of rows, that contains one row with negative numbers.
-// Adding it to the totals subtracts the row, which must not be counted.
+// negatedGroup returns the figures of one row with negative signs. Adding it to usage totals subtracts a row that
+// must not be counted.
 func negatedGroup(r *LogRow) UsageGroup {
 	return UsageGroup{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

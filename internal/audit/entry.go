@@ -28,8 +28,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal, or the operating system's user if the caller has no principal. Entries of kinds that are written
-	// many times for one program, such as calls, never name the operating system's user.
+	// UserID is the principal, or the operating system's user if the caller has no principal. Entries of kinds that
+	// are written many times for one program, such as calls, never name the operating system's user.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
@@ -41,11 +41,11 @@ type Entry struct {
 	Avoided  int64           `json:"tokens_avoided,omitempty"`
 	Facts    json.RawMessage `json:"facts,omitempty"`
 	Body     json.RawMessage `json:"body,omitempty"`
-	Erased   bool            `json:"erased,omitempty"` // there was a body, and its key is destroyed
+	Erased   bool            `json:"erased,omitempty"` // the entry had a body, and the key of that body was destroyed
 	Hash     string          `json:"hash"`
 }
 
-// plainEntry converts a row to an entry without its body.
+// plainEntry converts a row of the store to an entry without its body.
 func plainEntry(r LogRow) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
@@ -60,7 +60,8 @@ func plainEntry(r LogRow) Entry {
 	return e
 }
 
-// userOf returns the principal of an entry or, without one, the operating system's user that the entry names, or "".
+// userOf returns the principal of an entry. If there is no principal, it returns the operating system's user that
+// the entry names, or "".
 func userOf(r LogRow) string {
 	var f struct {
 		User string `json:"user"`
@@ -71,8 +72,8 @@ func userOf(r LogRow) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries of
-// kinds that are written many times for one program, such as calls, do not.
+// namesUser reports whether entries of this kind name the operating system's user if they have no principal.
+// Entries of kinds that are written many times for one program, such as calls, do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,
@@ -82,7 +83,8 @@ func namesUser(kind core.EventKind) bool {
 	return true
 }
 
-// rowOf converts an event to a row. The chain, the sequence number, the body and the hash are not set yet.
+// rowOf converts an event to a row of the store. It leaves the chain, the sequence number, the body and the hash
+// unset.
 func rowOf(e core.AuditEvent) (LogRow, error) {
 	r := LogRow{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
@@ -145,7 +147,7 @@ func appendText[T string | []byte](buf []byte, s T) []byte {
 // codeSize is the length of the MAC of an entry, in bytes.
 const codeSize = 16
 
-// hashMAC returns the MAC of an entry's hash. Without the key, nobody can forge it.
+// hashMAC returns the message authentication code (MAC) of an entry's hash. It cannot be forged without the key.
 func hashMAC(key, hash []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(hash)

@@ -11,19 +11,20 @@ import (
 
 // EraseResult counts what was erased from an audit log.
 type EraseResult struct {
-	Keys    int   // of executions and sessions: their bodies cannot be read any more
-	Scanned int64 // entries that were looked through
+	Keys    int   // destroyed keys of executions and sessions; the bodies they encrypted cannot be read any more
+	Scanned int64 // entries that were searched
 }
 
-// settled is how long erasing waits before it erases a second time. It is longer than the time for which an engine
-// queues entries, so that entries queued at the first time are erased too.
-const settled = 250 * time.Millisecond
+// eraseRepeatDelay is how long an erasure waits before it erases a second time. It is longer than an engine keeps
+// entries in its queue, so that entries which were queued at the first time are erased too.
+const eraseRepeatDelay = 250 * time.Millisecond
 
-// EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
-// memory and use them for further bodies, but nobody will be able to read these bodies.
+// EraseSession destroys the keys of all entry bodies of a principal's session, so that these bodies cannot be read
+// any more. A running execution still encrypts further bodies with its key in memory. Nobody can read these
+// either.
 func (r *LogReader) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
-		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*eraseRepeatDelay); err != nil {
 			return out, err
 		}
 		for _, s := range r.Stores {
@@ -68,20 +69,20 @@ func uncertainErasure(err error) error {
 	).WithHint("run it again: what is already erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies that mention a person, in all stores and archives. The function
-// mentions decides whether a text mentions the person. EraseMentions calls it for the whole body and for every name
-// and string in the body's JSON, together with the principal and the session of the entry.
+// EraseMentions destroys the keys of all entry bodies that mention a person, in all stores and archives. The
+// function mentions decides whether a text mentions the person. EraseMentions calls it for the whole body and for
+// every name and string in the body's JSON, together with the principal and the session of the entry.
 func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
-	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
+	e := &subjectEraser{record: r, mentions: mentions, progress: progress, position: map[string]int64{}, toDestroy: map[string]bool{}}
 	var err error
 	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
 		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the audit log cannot be searched: the key of its bodies cannot be read").
 			WithHint("erase whole sessions, or run this as the user who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
-		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*eraseRepeatDelay); err != nil {
 			return e.out, err
 		}
 		if e.opener.chains, err = r.listChains(ctx); err != nil {
@@ -96,10 +97,10 @@ func (r *LogReader) EraseMentions(
 	if err := r.damageError(); err != nil {
 		return e.out, uncertainErasure(err)
 	}
-	if e.shut > 0 {
+	if e.unreadable > 0 {
 		return e.out, core.Errorf(
 			core.KindInternal, "audit.erase",
-			"%d entries could not be searched: they are encrypted with another user's key", e.shut,
+			"%d entries could not be searched: they are encrypted with another user's key", e.unreadable,
 		).
 			WithHint("ask the owner of that key to erase them")
 	}
@@ -108,24 +109,24 @@ func (r *LogReader) EraseMentions(
 
 // subjectEraser finds and erases the bodies that mention a person.
 type subjectEraser struct {
-	record   *LogReader
-	opener   *bodyOpener
-	mentions func(principal, session, text string) bool
-	progress func(int64)
-	from     map[string]int64 // the last entry of a chain that was looked at
-	doomed   map[string]bool  // keys, of the chain at hand
-	shut     int64            // bodies that could not be opened
-	out      EraseResult
+	record     *LogReader
+	opener     *bodyOpener
+	mentions   func(principal, session, text string) bool
+	progress   func(int64)
+	position   map[string]int64 // by chain: sequence number of the last entry that was searched
+	toDestroy  map[string]bool  // IDs of keys to destroy, of the chain being searched
+	unreadable int64            // number of bodies that could not be decrypted
+	out        EraseResult
 }
 
 func (e *subjectEraser) scanChain(ctx context.Context, c *recordChain) error {
-	clear(e.doomed)
+	clear(e.toDestroy)
 	rows := make([]LogRow, 0, openBatch)
-	for r, err := range e.record.walkChain(ctx, c, e.from[c.Chain]+1, nil) {
+	for r, err := range e.record.walkChain(ctx, c, e.position[c.Chain]+1, nil) {
 		if err != nil {
 			return err
 		}
-		e.from[c.Chain] = r.Seq
+		e.position[c.Chain] = r.Seq
 		if rows = append(rows, r); len(rows) == openBatch {
 			if err := e.scanRows(rows); err != nil {
 				return err
@@ -145,15 +146,15 @@ func (e *subjectEraser) scanRows(rows []LogRow) error {
 	}
 	for i := range rows {
 		id := keyID(&rows[i])
-		if e.doomed[id] {
+		if e.toDestroy[id] {
 			continue
 		}
 		body, erased := e.opener.openBody(&rows[i])
 		switch {
 		case body != nil && e.isMentioned(&rows[i], body):
-			e.doomed[id] = true
+			e.toDestroy[id] = true
 		case body == nil && !erased && len(rows[i].Body) > 0:
-			e.shut++
+			e.unreadable++
 		}
 	}
 	if e.out.Scanned += int64(len(rows)); e.progress != nil {
@@ -169,8 +170,8 @@ func (e *subjectEraser) isMentioned(r *LogRow, body json.RawMessage) bool {
 }
 
 func (e *subjectEraser) destroyKeys(ctx context.Context, c *recordChain) error {
-	ids := make([]string, 0, len(e.doomed))
-	for id := range e.doomed {
+	ids := make([]string, 0, len(e.toDestroy))
+	for id := range e.toDestroy {
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 {

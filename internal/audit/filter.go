@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// placeOf returns the position of a row in the order of all rows.
+// placeOf returns the position of a row in the order of all rows of all chains.
 func placeOf(r *LogRow) RowPosition { return RowPosition{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
 // compareTo returns a negative number if p is before q, 0 if they are equal, and a positive number if p is after q.
@@ -28,7 +28,7 @@ func (f *Filter) containsTime(at int64) bool {
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }
 
-// sizeOf returns the estimated size of a row in a store, in bytes.
+// sizeOf estimates how many bytes a row takes in a store.
 func sizeOf(r *LogRow) int64 {
 	return int64(rowOverhead + len(r.Execution) + len(r.Session) + len(r.Principal) + len(r.Server) + len(r.Tool) + len(r.Facts) + len(r.Body))
 }

@@ -90,8 +90,8 @@ type chainFollower struct {
 // followedChain holds the reading position in one chain.
 type followedChain struct {
 	chain string
-	last  int64 // entry that was read
-	end   int64 // entry that counts
+	last  int64 // sequence number of the last entry that was read
+	end   int64 // sequence number of the last entry to read
 	next  func() (LogRow, error, bool)
 	stop  func()
 	row   LogRow
@@ -112,13 +112,13 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 			),
 		)
 	}
-	s.next, s.stop = iter.Pull2(m.record.walkChain(ctx, c, m.record.firstUnskipped(c.Chain, read+1, &m.filter), nil))
+	s.next, s.stop = iter.Pull2(m.record.walkChain(ctx, c, m.record.firstToRead(c.Chain, read+1, &m.filter), nil))
 	m.all = append(m.all, s)
 }
 
-// firstUnskipped returns the sequence number of the first entry to read. It skips archives whose entries are all
-// older than the filter allows.
-func (r *LogReader) firstUnskipped(chain string, from int64, f *Filter) int64 {
+// firstToRead returns the sequence number of the first entry of a chain to read, which is at least from. It skips
+// archives whose entries are all older than the filter allows.
+func (r *LogReader) firstToRead(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.archiveWith(chain, from)
 		if err != nil || !there || a.gone {
@@ -169,8 +169,8 @@ func (m *chainFollower) oldestHead() (first *followedChain) {
 	return first
 }
 
-// advanceChain reads a chain up to its next matching row, or to its end. A damaged archive causes a warning and is
-// skipped.
+// advanceChain reads a chain up to its next matching row, or to its end. It skips a damaged archive and adds a
+// warning.
 func (m *chainFollower) advanceChain(s *followedChain) error {
 	for s.last < s.end {
 		row, err, ok := s.next()

@@ -12,8 +12,9 @@ import (
 	"retort/internal/core"
 )
 
-// follow returns the entries that After streams for the positions in the argument places, together with its warnings.
-func follow(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []Entry, warnings []string) {
+// readAfter returns the entries that After streams for the positions in the argument places, together with its
+// warnings.
+func readAfter(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []Entry, warnings []string) {
 	t.Helper()
 	for e, err := range r.After(t.Context(), f, "", places, &warnings) {
 		if err != nil {
@@ -25,9 +26,9 @@ func follow(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []E
 }
 
 func TestAfter(t *testing.T) {
-	r, stores := two(t)
+	r, stores := twoEngines(t)
 	places := ReadPositions{}
-	all, warnings := follow(t, r, Filter{}, places)
+	all, warnings := readAfter(t, r, Filter{}, places)
 	if len(warnings) > 0 || len(all) != 300*2+3 { // two stops, and what was retained
 		t.Fatal(len(all), warnings)
 	}
@@ -47,12 +48,12 @@ func TestAfter(t *testing.T) {
 	if err != nil || !maps.Equal(again, places) {
 		t.Fatal(again, err)
 	}
-	if more, _ := follow(t, r, Filter{}, again); len(more) > 0 {
+	if more, _ := readAfter(t, r, Filter{}, again); len(more) > 0 {
 		t.Fatal(more)
 	}
 	l := opening(t, stores[1], Options{Keys: testKeys(), Checkpoints: r.Checkpoints, Home: "home"})
 	_ = l.Record(request("new"), true)
-	more, _ := follow(t, r, Filter{}, again)
+	more, _ := readAfter(t, r, Filter{}, again)
 	if len(more) != 1 || more[0].Execution != "new" {
 		t.Fatal(more)
 	}
@@ -61,8 +62,8 @@ func TestAfter(t *testing.T) {
 
 // TestAfterInParts checks that After returns each entry exactly once if it is called repeatedly while the log grows.
 func TestAfterInParts(t *testing.T) {
-	r, stores := two(t)
-	whole, _ := follow(t, r, Filter{}, ReadPositions{})
+	r, stores := twoEngines(t)
+	whole, _ := readAfter(t, r, Filter{}, ReadPositions{})
 	rows := map[string][]LogRow{}
 	for _, m := range stores {
 		maps.Copy(rows, m.rows)
@@ -73,7 +74,7 @@ func TestAfterInParts(t *testing.T) {
 		for _, m := range stores {
 			m.set(func() { m.rows[m.chain] = rows[m.chain][:len(rows[m.chain])*share/10] })
 		}
-		some, _ := follow(t, r, Filter{}, places)
+		some, _ := readAfter(t, r, Filter{}, places)
 		parts = append(parts, some...)
 	}
 	seen := map[string]int{}
@@ -86,14 +87,14 @@ func TestAfterInParts(t *testing.T) {
 }
 
 func TestAfterFilters(t *testing.T) {
-	r, _ := two(t)
+	r, _ := twoEngines(t)
 	from := newClock().at.Add(4 * time.Hour)
 	places := ReadPositions{}
-	some, _ := follow(t, r, Filter{From: from, Kinds: []string{string(core.EventRequest)}, Session: "s1"}, places)
+	some, _ := readAfter(t, r, Filter{From: from, Kinds: []string{string(core.EventRequest)}, Session: "s1"}, places)
 	if len(some) != 20 || some[0].At.Before(from) {
 		t.Fatal(len(some))
 	}
-	if rest, _ := follow(t, r, Filter{}, places); len(rest) > 0 {
+	if rest, _ := readAfter(t, r, Filter{}, places); len(rest) > 0 {
 		t.Fatal("what a filter left out comes again")
 	}
 	var warnings []string
@@ -109,12 +110,12 @@ func TestAfterFilters(t *testing.T) {
 }
 
 func TestAfterDamage(t *testing.T) {
-	r, stores := two(t)
+	r, stores := twoEngines(t)
 	files, _ := filepath.Glob(filepath.Join(r.Archives, "*"+archiveEnd))
 	if err := os.WriteFile(files[0], []byte("rubbish"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	some, warnings := follow(t, r, Filter{}, ReadPositions{})
+	some, warnings := readAfter(t, r, Filter{}, ReadPositions{})
 	if len(some) == 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "are omitted") {
 		t.Fatal(len(some), warnings)
 	}
@@ -124,7 +125,7 @@ func TestAfterDamage(t *testing.T) {
 		}
 	})
 	places := ReadPositions{"c1": 100_000}
-	if _, warnings = follow(t, r, Filter{Chain: "c1"}, places); len(warnings) != 1 || !strings.Contains(warnings[0], "was cut off") {
+	if _, warnings = readAfter(t, r, Filter{Chain: "c1"}, places); len(warnings) != 1 || !strings.Contains(warnings[0], "was cut off") {
 		t.Fatal(warnings)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// QuickCheck holds what can be found out about an audit log without reading its entries.
+// QuickCheck is the result of a check of the audit log that reads no entries.
 type QuickCheck struct {
 	Chains   int
-	Entries  int64 // as the chains count them, archives too
+	Entries  int64 // number of entries, including archived ones, according to the heads of the chains
 	Newest   time.Time
-	Findings []VerifyFinding // chains that end before a checkpoint, or are nowhere
+	Findings []VerifyFinding // chains that end before their last checkpoint, or are missing
 }
 
-// QuickCheck compares the ends of the chains with the checkpoints of this machine. It is faster than Verify, which
-// also checks the entries.
+// QuickCheck compares the last entries of the chains with the checkpoints of this machine. It is faster than
+// Verify, which also checks all other entries.
 func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	v := &recordVerifier{record: r}
 	_, v.signer, _ = r.signerKey(nil)
@@ -53,8 +53,8 @@ func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	return g, nil
 }
 
-// ClockLag returns how far the clock is behind the newest entry. now is the time that the clock shows. The result is
-// 0 if the difference is within the tolerance.
+// ClockLag returns how far the clock, which shows now, is behind the newest entry. It returns 0 if the difference
+// is within the tolerance.
 func (g QuickCheck) ClockLag(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > clockTolerance {
 		return late

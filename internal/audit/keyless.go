@@ -12,16 +12,16 @@ import (
 	"retort/internal/core"
 )
 
-// StatusKeys is the Status of an erasure entry that lists the keys which are about to be destroyed.
+// StatusKeys is the status of an erasure entry that lists the keys which are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys represents the facts (additional JSON data) of an erasure entry that has the status StatusKeys.
+// erasedKeys is the additional JSON data ("facts") of an erasure entry that has the status StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
 
-// namedAtOnce bounds the number of keys that one erasure entry lists.
-const namedAtOnce = 500
+// maxKeysPerErasure bounds the number of keys that one erasure entry lists.
+const maxKeysPerErasure = 500
 
 // recordErasure writes an entry that lists the keys which are about to be destroyed. Without it, verification would
 // report the missing keys as tampering. If it returns an error, the caller must not destroy any key.
@@ -29,7 +29,7 @@ func (r *LogReader) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
 	}
-	for part := range slices.Chunk(ids, namedAtOnce) {
+	for part := range slices.Chunk(ids, maxKeysPerErasure) {
 		e := core.AuditEvent{Kind: core.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
 		if err := r.Erasing(e); err != nil {
 			return fmt.Errorf("nothing was erased, because the erasure could not be recorded: %w", err)
@@ -38,27 +38,27 @@ func (r *LogReader) recordErasure(ids []string) error {
 	return nil
 }
 
-// keylessBodies collects the bodies that cannot be decrypted because their keys are missing, and the erasures that
-// explain why the keys are missing.
+// keylessBodies collects the missing keys of bodies that cannot be decrypted, and the erasures that explain why
+// keys are missing.
 type keylessBodies struct {
-	lost   map[string]lostKey // by chain and id
-	erased map[string]int64   // when, by id
+	lost   map[string]lostKey // missing keys, by chain and ID
+	erased map[string]int64   // time of erasure in nanoseconds since 1970, by ID of the key
 }
 
-// lostKey represents a missing key, together with one entry that needs it. This is the first such entry or, for the
-// key of a session, the last one.
+// lostKey represents a missing key, together with one entry that needs it. This is the first such entry or, for
+// the key of a session, the last one.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
-	shared    bool // the key is that of a session, so that a new one follows an erasure
+	shared    bool // it is a session's key, for which a new key is made after an erasure
 }
 
 // erasureGrace is the time after an erasure in which an engine may still encrypt bodies with the destroyed key. It
 // includes a minute for the difference between the clocks of the engine and of the erasing command.
 const erasureGrace = 2*ringReadPause + time.Minute
 
-// collectKeyless goes through the given rows. It collects the bodies that cannot be decrypted, and the keys that
-// erasure entries list.
+// collectKeyless examines rows for verification. It collects those whose bodies cannot be decrypted, and the keys
+// that erasure entries list.
 func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	for i := range rows {
 		k.collectErasure(&rows[i])
@@ -75,7 +75,7 @@ func (k *chainCheck) collectKeyless(rows []LogRow) error {
 			continue
 		}
 		if k.opener.canOpen(r) {
-			k.keyOf(r)
+			k.checkKeyOwner(r)
 			continue
 		}
 		id := keyID(r)
@@ -86,11 +86,11 @@ func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	return nil
 }
 
-// keyOf checks to whom the key of an entry belongs. It adds a fault if the table of keys names another session or
-// principal than the entry. Erasures find keys by session and principal, so they would miss such a key.
-func (k *chainCheck) keyOf(r *LogRow) {
+// checkKeyOwner adds a fault if the table of keys names another session or principal for the key of an entry than
+// the entry itself. Erasures find keys by session and principal, so they would miss such a key.
+func (k *chainCheck) checkKeyOwner(r *LogRow) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
-	of := k.opener.of[keyIn(r.Chain, keyID(r))]
+	of := k.opener.owners[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
 		k.addFault(
 			r.Seq, Edited,
@@ -112,18 +112,18 @@ func (k *chainCheck) collectErasure(r *LogRow) {
 	}
 }
 
-// canOpen reports whether a body can be decrypted. If the owner's key is not available, it only reports whether the
-// key of the body still exists.
+// canOpen reports whether the body of a row can be decrypted. If the owner's key is not available, it only reports
+// whether the key of the body still exists.
 func (o *bodyOpener) canOpen(r *LogRow) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
-		return o.there[id]
+		return o.existing[id]
 	}
 	body, _ := o.openBody(r)
 	return body != nil
 }
 
-// findUnaccountedKeys adds a finding for each chain with missing keys that no erasure entry explains.
+// findUnaccountedKeys adds a finding for each chain in which keys are missing that no erasure entry lists.
 func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
@@ -146,11 +146,11 @@ type StoreChecker interface {
 	// Check returns one sentence for each fault that it finds. Faults are a damaged file, incomplete indexes, unknown
 	// tables, or a table of chains that contradicts the entries.
 	Check(ctx context.Context) ([]string, error)
-	// Standing returns the head of a chain and its open executions, both read at the same moment.
+	// Standing returns the head (last entry) of a chain and its open executions, both read in one transaction.
 	Standing(ctx context.Context, chain string) (ChainHead, []string, error)
 }
 
-// checkTables adds a finding for each fault in the tables of the stores.
+// checkTables adds a finding for each fault that a StoreChecker reports in the tables of its store.
 func (v *recordVerifier) checkTables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
 		c, ok := s.(StoreChecker)

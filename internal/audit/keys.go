@@ -54,8 +54,9 @@ func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 // LogKeys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read only when it is first
 // needed.
 type LogKeys struct {
-	Bodies func() ([]byte, error) // wraps the keys of bodies
-	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
+	Bodies func() ([]byte, error) // encrypts the keys of bodies
+	// Codes makes the MACs of hashes and signs checkpoints. It must be stored where upstream servers cannot write.
+	Codes func() ([]byte, error)
 }
 
 // wrapCipher returns the cipher that encrypts the keys with which bodies are encrypted.
@@ -71,7 +72,7 @@ func (k LogKeys) wrapCipher() (cipher.AEAD, error) {
 	return newAEAD(key)
 }
 
-// signingKeys holds the keys for the MACs of entries, for signing checkpoints, and for digests.
+// signingKeys holds three keys: for the MACs of entries, for signing checkpoints, and for keyed digests.
 type signingKeys struct {
 	mac    []byte
 	sign   ed25519.PrivateKey

@@ -20,9 +20,9 @@ type Options struct {
 	Keys LogKeys
 	// Checkpoints is the folder of signed checkpoints. It must be a folder where upstream servers cannot write.
 	Checkpoints string
-	Home        string            // named in checkpoints
-	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
-	Tell        func(line []byte) // is given each line, too; may be nil. It must not wait
+	Home        string            // data directory to name in checkpoints
+	Every       time.Duration     // maximum time between two lines of the checkpoint history; 0: a minute
+	Tell        func(line []byte) // is called with each line of the checkpoint history; must not block; may be nil
 	// Renew opens another store with an empty chain. It is called when the current store fails with ErrUnsynced or
 	// ErrGone. If Renew is nil, nothing more is written after such a failure.
 	Renew func(ctx context.Context) (LogStore, error)
@@ -35,21 +35,21 @@ type Options struct {
 	// Mask removes values that must not be recorded, such as secrets, from JSON text. If it is nil, nothing is
 	// removed.
 	Mask func(json []byte) []byte
-	// Seen is called for each event that the log has accepted. It may be nil, and it must not block.
+	// Seen is called for each event after the log has accepted it. It may be nil, and it must not block.
 	Seen func(core.AuditEvent)
 	Log  *slog.Logger
-	Now  func() time.Time // time.Now if nil
+	Now  func() time.Time // nil: time.Now
 }
 
 const (
-	writeDelay      = 10 * time.Millisecond // before what nobody waits for is written
-	writeRetryPause = time.Second           // before writing is tried again
-	maxBatch        = 2048                  // rows
-	maxQueue        = 32 << 20              // bytes of rows that are not written yet
-	rowOverhead     = 256                   // of a row, in memory
+	writeDelay      = 10 * time.Millisecond // how long entries that no caller waits for are collected into a batch
+	writeRetryPause = time.Second           // pause before a failed write is repeated
+	maxBatch        = 2048                  // rows in one batch
+	maxQueue        = 32 << 20              // bytes of queued rows
+	rowOverhead     = 256                   // estimated bytes of a queued row besides its data
 	// endPatience bounds how long the result of an execution waits for its end entry to be written.
 	endPatience    = 3 * time.Second
-	clockTolerance = 2 * time.Minute // that a clock may be behind the record
+	clockTolerance = 2 * time.Minute // how far the clock may be behind the newest entry
 )
 
 // Log writes one chain of the audit log. It is safe for concurrent use.
@@ -59,53 +59,53 @@ type Log struct {
 	wrap   cipher.AEAD
 	ended  chan struct{}
 	close  func() error
-	owner  string // of the chain
+	owner  string // ID of the owner of the chain
 	leaves atomic.Bool
 
 	// points writes the checkpoints. Only the goroutine that writes entries uses this field and the fields that
 	// follow without an empty line.
 	points checkpointWriter
 	unsure *unconfirmedBatch
-	lost   error      // why the store cannot be relied on any more
-	kept   []LogStore // that were given up and stay locked until the log is closed
+	lost   error      // why the store can no longer be relied on; nil: it can
+	kept   []LogStore // abandoned stores, which stay locked until the log is closed
 
 	mu      sync.Mutex
-	store   LogStore  // only the writer changes it
-	ready   sync.Cond // any of the following has changed
+	store   LogStore  // is replaced only by the goroutine that writes
+	ready   sync.Cond // signals a change of any field below
 	queue   []*queuedRow
-	size    int  // of the queue
-	urgent  bool // somebody waits
+	size    int  // bytes of the queued rows
+	urgent  bool // a caller waits for a queued row
 	failed  *core.Error
-	since   time.Time // when it failed
-	refused int       // events that were not taken in since then
+	since   time.Time // when writing began to fail
+	refused int       // events refused since then
 	closed  bool
-	over    bool                // nobody writes any more
-	keys    map[string]*bodyKey // of executions that go on, and of sessions
+	stopped bool                // the goroutine that writes has ended
+	keys    map[string]*bodyKey // keys of running executions and of sessions, by ID
 	head    ChainHead
-	opened  int64     // Head.Seq then
-	last    time.Time // of the newest entry
+	opened  int64     // Seq of the head when the log was opened
+	last    time.Time // time of the newest entry
 }
 
 // queuedRow represents a row that waits to be written.
 type queuedRow struct {
 	row     LogRow
-	key     *bodyKey // of its body, or of the execution that it opens
-	carries bool     // the key is to be written with it
+	key     *bodyKey // key of its body, or of the execution that it begins
+	withKey bool     // the store must write the key together with this row
 	opens   bool
 	// continues lists executions that began in an earlier chain and continue in this one.
 	continues []string
 	closes    bool
 	size      int
 	waits     bool
-	retracts  bool // what it is about does not happen if it could not be written
-	gone      bool // it was taken back
+	retracts  bool // the action that it announces is refused if the row cannot be written
+	retracted bool // the row was retracted and is not written
 	settled   bool
 	err       *core.Error
 }
 
 // Open opens the log and continues the chain of a store. It adds end entries, with status outcome_unknown, for
-// executions that a crashed engine left open. If the chain contradicts its checkpoint, Open writes nothing and
-// returns an error that wraps ErrCut.
+// executions that a crashed engine left open. If the chain contradicts its last checkpoint, Open writes nothing
+// and returns an error that wraps ErrCut.
 func Open(ctx context.Context, store LogStore, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
@@ -159,7 +159,7 @@ func (l *Log) resumeChain(ctx context.Context) (err error) {
 }
 
 func (l *Log) newCheckpointWriter(chain string) checkpointWriter {
-	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
+	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, onLine: l.o.Tell}
 }
 
 // verifyTail verifies the hashes and MACs of the entries after the last checkpoint. If they are valid, an owner of
@@ -191,8 +191,7 @@ func truncatedError(h ChainHead, noted Checkpoint) error {
 		WithHint("run retort audit verify for details")
 }
 
-// Record implements core.EventRecorder. If it refuses the request entry of an execution, the execution gets no end
-// entry either.
+// Record implements core.EventRecorder. An execution whose request entry it refuses gets no end entry either.
 func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
@@ -219,7 +218,7 @@ func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
-// sealEvent converts an event to a row for the queue, with secrets masked and the body encrypted.
+// sealEvent converts an event to a row for the write queue. It masks secrets and encrypts the body.
 func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	if l.o.User != "" && e.Principal == "" && namesUser(e.Kind) {
 		e.Facts = withFact(e.Facts, "user", l.o.User)
@@ -250,8 +249,8 @@ func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	return it, nil
 }
 
-// maskNames masks secrets in the plain fields of a row that clients, servers and programs choose, because rows store
-// these unencrypted.
+// maskNames masks secrets in those plain fields of a row that clients, servers and programs choose, because plain
+// fields are stored unencrypted.
 func (l *Log) maskNames(row *LogRow) {
 	if l.o.Mask == nil {
 		return
@@ -276,7 +275,7 @@ func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	}
 	l.adoptEntry(it)
 	if k := it.key; k != nil && it.row.Body != nil && !k.kept {
-		it.carries, k.kept = true, true
+		it.withKey, k.kept = true, true
 	}
 	l.appendQueue(it)
 	l.urgent = l.urgent || it.waits || it.opens // while the program is looked at, the disk has time
@@ -292,7 +291,7 @@ func (l *Log) appendQueue(it *queuedRow) {
 
 func (l *Log) refusalOf(it *queuedRow) *core.Error {
 	switch {
-	case l.over, l.closed && !it.closes:
+	case l.stopped, l.closed && !it.closes:
 		return core.Errorf(core.KindCancelled, "audit.record", "the audit log is closed")
 	case it.closes:
 		return nil

@@ -42,8 +42,8 @@ func end(id string) core.AuditEvent {
 	return core.AuditEvent{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
 }
 
-// chained fails the test unless its argument is a valid chain of rows that begins with entry 1.
-func chained(t *testing.T, rows []LogRow) {
+// mustBeChain fails the test unless its argument is a valid chain of rows that begins with entry 1.
+func mustBeChain(t *testing.T, rows []LogRow) {
 	t.Helper()
 	keys, _ := testKeys().signingKeys()
 	var before []byte
@@ -55,8 +55,8 @@ func chained(t *testing.T, rows []LogRow) {
 	}
 }
 
-// readable fails the test unless every body in the store can be decrypted.
-func readable(t *testing.T, m *memory) {
+// mustBeReadable fails the test unless every body in the store can be decrypted.
+func mustBeReadable(t *testing.T, m *memory) {
 	t.Helper()
 	wrap, _ := testKeys().wrapCipher()
 	for _, r := range m.all() {
@@ -101,8 +101,8 @@ func groups(t *testing.T) {
 	}
 	all.Wait()
 	rows := m.all()
-	chained(t, rows)
-	readable(t, m)
+	mustBeChain(t, rows)
+	mustBeReadable(t, m)
 	if len(rows) != 64*22 || len(m.groups) > 2*22+6 || len(m.open) > 0 {
 		t.Errorf("%d rows in %d batches, open %v", len(rows), len(m.groups), m.open)
 	}
@@ -150,7 +150,7 @@ func losePower(t *testing.T) {
 	m.set(func() { m.slow = func() { <-power } })
 	synctest.Wait() // a batch is being written, and all callers wait for it
 	had := acknowledged.Load()
-	left := m.killed()
+	left := m.afterPowerLoss()
 	close(power)
 	close(stop)
 	all.Wait()
@@ -173,7 +173,7 @@ func losePower(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	chained(t, left.all())
+	mustBeChain(t, left.all())
 	ends := map[string]int{}
 	for _, r := range left.all() {
 		if r.Kind == "end" {
@@ -226,7 +226,7 @@ func TestFull(t *testing.T) {
 	}
 	_ = l.Close()
 	rows := m.all()
-	chained(t, rows)
+	mustBeChain(t, rows)
 	kinds := strings.Join(kindsOf(rows), " ")
 	if n := strings.Count(kinds, "call"); n != reads+1 || strings.Count(kinds, "gap") != 1 {
 		t.Errorf("%d of %d reads: %s", n-1, reads, kinds)
@@ -255,8 +255,8 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m.set(func() { m.fails = nil })
 	for l.Record(call("x"), true) != nil {
 	}
-	readable(t, m)
-	chained(t, m.all())
+	mustBeReadable(t, m)
+	mustBeChain(t, m.all())
 }
 
 // TestKeyOfWhatWasTakenBackInAQueue checks what happens if the entry that carries the key of an execution cannot be
@@ -281,7 +281,7 @@ func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m.set(func() { m.fails = nil })
 	for l.Record(end("x"), true) != nil {
 	}
-	readable(t, m)
+	mustBeReadable(t, m)
 }
 
 func TestNothingBeginsUnrecorded(t *testing.T) {
@@ -297,7 +297,7 @@ func TestNothingBeginsUnrecorded(t *testing.T) {
 	for l.Record(request("y"), false) != nil {
 	}
 	_ = l.Record(end("y"), true)
-	readable(t, m)
+	mustBeReadable(t, m)
 	for _, r := range m.all() {
 		if r.Execution == "x" {
 			t.Errorf("%s of what did not begin", r.Kind)
@@ -329,8 +329,8 @@ func TestAmbiguous(t *testing.T) {
 		_ = l.Record(end("x"), true)
 		_ = l.Close()
 		rows := m.all()
-		chained(t, rows)
-		readable(t, m)
+		mustBeChain(t, rows)
+		mustBeReadable(t, m)
 		kinds := strings.Join(kindsOf(rows), " ")
 		want := "request call call end stop"
 		if blind { // the call is in the record, and that it did not happen is, too
@@ -364,7 +364,7 @@ func TestAmbiguousBegin(t *testing.T) {
 	if len(m.open) > 0 {
 		t.Errorf("open: %v", m.open)
 	}
-	chained(t, m.all())
+	mustBeChain(t, m.all())
 }
 
 // TestFrozenStore checks three things while the store does not respond. The result of an execution that only reads is
@@ -521,7 +521,7 @@ func TestClock(t *testing.T) {
 	if n := strings.Count(strings.Join(kindsOf(m.all()), " "), "clock"); n != 1 {
 		t.Errorf("%d entries say that the clock is right", n)
 	}
-	chained(t, m.all())
+	mustBeChain(t, m.all())
 }
 
 // TestCut checks that Open does not continue a chain that was truncated, rewritten, or extended without the key.
@@ -616,7 +616,7 @@ func TestAfterTheEnd(t *testing.T) {
 	_ = l.Record(end("x"), false)
 	_ = l.Record(core.AuditEvent{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
 	_ = l.Record(core.AuditEvent{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
-	readable(t, m)
+	mustBeReadable(t, m)
 }
 
 // TestStress checks that every caller gets an answer and the chain stays valid if writes fail, or seem to fail, at
@@ -663,17 +663,17 @@ func TestStress(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := m.all()
-	chained(t, rows)
-	readable(t, m)
+	mustBeChain(t, rows)
+	mustBeReadable(t, m)
 	if len(m.open) > 0 {
 		t.Errorf("open: %v", m.open)
 	}
-	told(t, rows, &acknowledged)
+	mustHaveAllEntries(t, rows, &acknowledged)
 }
 
-// told fails the test unless each execution has all of its entries in the right order. If a call was refused, the
-// execution must have either a refusal entry for this call or no entry about it at all.
-func told(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
+// mustHaveAllEntries fails the test unless each execution has all of its entries in the right order. If a call was
+// refused, the execution must have either a refusal entry for this call or no entry about it.
+func mustHaveAllEntries(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}
 	for _, r := range rows {

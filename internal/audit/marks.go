@@ -20,9 +20,9 @@ type checkpointMark struct {
 // checkpointIndex holds the checkpoints of a chain, in the order of the entries to which they refer.
 type checkpointIndex struct {
 	chain string
-	here  bool // the chain is of this home
+	local bool // the checkpoints name this data directory
 	all   []checkpointMark
-	at    int // those before it were passed
+	next  int // index of the next checkpoint to compare
 }
 
 func (m *checkpointIndex) lastMark() checkpointMark {
@@ -32,11 +32,11 @@ func (m *checkpointIndex) lastMark() checkpointMark {
 	return m.all[len(m.all)-1]
 }
 
-// contradictsRow reports whether a checkpoint contains another hash for a row than the row itself. It must be called
-// with the rows in order.
+// contradictsRow reports whether a checkpoint has the sequence number of the row but another hash. It must be
+// called with the rows in order.
 func (m *checkpointIndex) contradictsRow(r *LogRow) (yes bool) {
-	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
-		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)
+	for ; m.next < len(m.all) && m.all[m.next].seq <= r.Seq; m.next++ {
+		yes = yes || m.all[m.next].seq == r.Seq && string(m.all[m.next].hash[:]) != string(r.Hash)
 	}
 	return yes
 }
@@ -103,7 +103,7 @@ func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 		m = &checkpointIndex{chain: c.Chain}
 		v.marks[c.Chain] = m
 	}
-	m.here = m.here || c.Home == "" || c.Home == v.record.Home
+	m.local = m.local || c.Home == "" || c.Home == v.record.Home
 	m.all = append(m.all, at)
 	v.out.Checkpoints++
 }

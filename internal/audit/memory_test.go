@@ -19,14 +19,14 @@ type memory struct {
 	bases  map[string]int64
 	open   []string
 	keys   map[string]BodyKey
-	size   func() int64             // nil: of the rows
-	fails  func(b WriteBatch) error // before a batch is written: it is not
-	lies   func(b WriteBatch) error // after it is written: it is, and Append fails
-	blind  func() error             // of Head
-	slow   func()                   // within Append
-	drops  func() error             // before rows are dropped
-	walks  func()                   // before rows are walked, once
-	groups [][]LogRow               // the batches, as they were written
+	size   func() int64             // returns the size of the store; nil: the size of the rows
+	fails  func(b WriteBatch) error // returns an error to fail a write before anything is written
+	lies   func(b WriteBatch) error // returns an error to fail a write after everything is written
+	blind  func() error             // returns an error to fail Head
+	slow   func()                   // is called within Append, to delay it
+	drops  func() error             // is called before rows are dropped
+	walks  func()                   // is called once, before rows are walked
+	groups [][]LogRow               // the batches in the order in which they were written
 }
 
 var errFull = errors.New("no space left on device")
@@ -35,8 +35,8 @@ func newMemory(chain string) *memory {
 	return &memory{chain: chain, rows: map[string][]LogRow{}, bases: map[string]int64{}, keys: map[string]BodyKey{}}
 }
 
-// killed returns a copy of what would be on disk if the machine lost power now.
-func (m *memory) killed() *memory {
+// afterPowerLoss returns a copy of what would be on disk if the machine lost power now.
+func (m *memory) afterPowerLoss() *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	left := newMemory(m.chain)

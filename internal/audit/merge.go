@@ -11,7 +11,7 @@ import (
 // rowSource yields the rows of a store or an archive, newest first. It opens the store or archive when the first row
 // is needed.
 type rowSource struct {
-	newest RowPosition // none of its rows is newer
+	newest RowPosition // an upper bound for the positions of its rows
 	open   func() iter.Seq2[LogRow, error]
 
 	next func() (LogRow, error, bool)
@@ -71,8 +71,8 @@ func (r *LogReader) mergedRows(ctx context.Context, f Filter) iter.Seq2[LogRow, 
 	}
 }
 
-// newestOf returns the index of the source that may have the newest row and must be read next. If several sources may
-// have it, newestOf prefers one that is not opened yet, because its rows are not known.
+// newestOf returns the index of the source to read next, which is the one that may have the newest row. If several
+// sources may have it, newestOf prefers one that is not opened yet, because its rows are not known.
 func newestOf(sources []*rowSource) int {
 	best := 0
 	for i, s := range sources {

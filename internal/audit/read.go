@@ -15,22 +15,22 @@ import (
 
 // Query selects the entries of one page.
 type Query struct {
-	Filter        // but Before, Limit and Bare
-	Text   string // that an entry has, in whatever case, in its fields, its facts or its body
-	Limit  int    // entries of a page; 50 if 0
-	Cursor string // of the page before; empty: the newest
+	Filter        // its fields Before, Limit and Bare are ignored
+	Text   string // selects entries that contain this text in a field, the facts or the body, in upper or lower case
+	Limit  int    // maximum number of entries; 0: 50
+	Cursor string // Cursor of the previous page; "": begin with the newest entry
 }
 
 // Page holds one page of entries, newest first.
 type Page struct {
 	Entries  []Entry  `json:"entries"`
-	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
+	Cursor   string   `json:"cursor,omitempty"` // for the next page; "": this is the last one
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 const (
 	pageSize  = 50
-	openBatch = 256 // rows whose keys are looked up at once
+	openBatch = 256 // rows whose keys are looked up together
 	keptKeys  = 1024
 )
 
@@ -82,8 +82,8 @@ func placeFrom(cursor string) (*RowPosition, error) {
 }
 
 // StreamEntries streams matching entries with decrypted bodies, newest first. The argument few is the number of
-// entries that the caller expects to read, or 0 if it is unknown. StreamEntries adds a warning for each file, or part
-// of a file, that cannot be read.
+// entries that the caller expects to read, or 0 if that is unknown. StreamEntries appends to warnings one warning
+// for each file, or part of a file, that cannot be read.
 func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
@@ -133,20 +133,20 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, s
 
 // bodyOpener decrypts the bodies of entries and caches their keys.
 type bodyOpener struct {
-	ctx    context.Context
-	record *LogReader
-	chains []*recordChain
-	wrap   cipher.AEAD            // nil: bodies stay closed
-	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
-	there  map[string]bool        // keys that are there, whoever can open them
-	of     map[string][2]string   // the session and the principal of keys that are there
-	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
+	ctx        context.Context
+	record     *LogReader
+	chains     []*recordChain
+	wrap       cipher.AEAD            // decrypts the keys; nil: no body is decrypted
+	keys       map[string]cipher.AEAD // by chain and ID; nil value: the key was destroyed
+	existing   map[string]bool        // keys that exist, even if they cannot be decrypted
+	owners     map[string][2]string   // session and principal of the keys that exist
+	unreadable map[string]bool        // keys that are encrypted for another person, or damaged
 }
 
 func (r *LogReader) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
 	o := &bodyOpener{
-		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{},
-		of: map[string][2]string{},
+		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, unreadable: map[string]bool{}, existing: map[string]bool{},
+		owners: map[string][2]string{},
 	}
 	var err error
 	if o.chains, err = r.listChains(ctx); err == nil && r.Keys.Bodies != nil {
@@ -182,7 +182,7 @@ func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 	id := keyID(r)
 	c := o.keys[keyIn(r.Chain, id)]
 	if c == nil {
-		return nil, !o.shut[keyIn(r.Chain, id)]
+		return nil, !o.unreadable[keyIn(r.Chain, id)]
 	}
 	text, err := openText(c, r.Body, id)
 	if err != nil {
@@ -198,9 +198,9 @@ func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
-		clear(o.shut)
-		clear(o.there)
-		clear(o.of)
+		clear(o.unreadable)
+		clear(o.existing)
+		clear(o.owners)
 	}
 	need := map[string][]string{}
 	for i := range rows {
@@ -233,19 +233,19 @@ func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	found, err := s.Keys(o.ctx, ids)
 	if err != nil && o.record.skipsStore(o.ctx, err) {
 		for _, id := range ids {
-			o.shut[keyIn(chain, id)] = true
+			o.unreadable[keyIn(chain, id)] = true
 		}
 		return nil
 	}
 	for id, k := range found {
-		o.there[keyIn(chain, id)] = true
-		o.of[keyIn(chain, id)] = [2]string{k.Session, k.Principal}
+		o.existing[keyIn(chain, id)] = true
+		o.owners[keyIn(chain, id)] = [2]string{k.Session, k.Principal}
 		if o.wrap == nil {
 			continue
 		}
 		c, err := unwrapKey(o.wrap, k)
 		if o.keys[keyIn(chain, id)] = c; err != nil {
-			o.shut[keyIn(chain, id)] = true
+			o.unreadable[keyIn(chain, id)] = true
 		}
 	}
 	return err

@@ -12,9 +12,9 @@ import (
 	"retort/internal/core"
 )
 
-// two returns a reader for the audit log of two engines that ran at the same time, and the stores of these engines.
-// The first engine also has an archive.
-func two(t *testing.T) (*LogReader, []*memory) {
+// twoEngines returns a reader for the audit log of two engines that ran at the same time, and the stores of these
+// engines. The first engine also has an archive.
+func twoEngines(t *testing.T) (*LogReader, []*memory) {
 	t.Helper()
 	r := &LogReader{Archives: t.TempDir(), Checkpoints: t.TempDir(), Home: "home", Keys: testKeys()}
 	c := newClock()
@@ -49,7 +49,7 @@ func two(t *testing.T) (*LogReader, []*memory) {
 }
 
 func TestFind(t *testing.T) {
-	r, _ := two(t)
+	r, _ := twoEngines(t)
 	var all []Entry
 	cursor := ""
 	for pages := 0; ; pages++ {
@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindWithoutKey(t *testing.T) {
-	r, _ := two(t)
+	r, _ := twoEngines(t)
 	r.Keys.Bodies = func() ([]byte, error) { return nil, errors.New("it lies elsewhere") }
 	page, err := r.Find(t.Context(), Query{Filter: Filter{Kinds: []string{"request"}}})
 	if err != nil || len(page.Entries) != 50 || page.Entries[0].Body != nil || page.Entries[0].Erased || len(page.Warnings) != 1 || !strings.Contains(page.Warnings[0], "elsewhere") {
@@ -109,9 +109,9 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
-// erasing makes r record its erasures in a new chain. r does not read this chain until the test calls the returned
-// function seen.
-func erasing(t *testing.T, r *LogReader) (seen func()) {
+// recordErasures makes r record its erasures in a new chain. r does not read this chain until the test calls the
+// returned function seen.
+func recordErasures(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
 	r.Erasing = func(e core.AuditEvent) error {
@@ -124,8 +124,8 @@ func erasing(t *testing.T, r *LogReader) (seen func()) {
 }
 
 func TestEraseSession(t *testing.T) {
-	r, _ := two(t)
-	seen := erasing(t, r)
+	r, _ := twoEngines(t)
+	seen := recordErasures(t, r)
 	out, err := r.EraseSession(t.Context(), "p1", "s1") // 1 in 15
 	if err != nil || out.Keys != 20 {
 		t.Fatalf("%+v, %v", out, err)
@@ -150,8 +150,8 @@ func TestEraseSession(t *testing.T) {
 }
 
 func TestEraseMentions(t *testing.T) {
-	r, _ := two(t)
-	seen := erasing(t, r)
+	r, _ := twoEngines(t)
+	seen := recordErasures(t, r)
 	looked := int64(0)
 	out, err := r.EraseMentions(t.Context(), func(_, _, s string) bool { return s == "x30" || s == "x31" || s == "x298" }, func(n int64) { looked = n })
 	if err != nil || out.Keys != 3 || out.Scanned != 603 || looked != 603 {

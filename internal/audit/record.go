@@ -17,25 +17,25 @@ import (
 // archives. Engines may write meanwhile.
 type LogReader struct {
 	Stores      []LogStore
-	Archives    string  // folder
-	Checkpoints string  // folder
-	Home        string  // as it is named in checkpoints
-	Keys        LogKeys // either may fail: then less is read, or proved
+	Archives    string  // folder of archives
+	Checkpoints string  // folder of checkpoints
+	Home        string  // data directory, as checkpoints name it
+	Keys        LogKeys // without them, bodies stay encrypted and MACs unchecked
 
-	// Erasing durably writes the entry that lists the keys which are about to be destroyed. It may be nil.
+	// Erasing durably writes the erasure entry that lists the keys which are about to be destroyed. It may be nil.
 	Erasing func(e core.AuditEvent) error
 
 	unread  unreadFiles
 	checked sync.Once
-	trusted []LogStore // as sound has found them
+	trusted []LogStore // cached result of soundStores
 }
 
 // recordChain represents one chain of an audit log, with the store that contains it.
 type recordChain struct {
 	ChainHead
-	store  LogStore // nil: it has archives only
-	copies int      // stores that have it
-	shared bool     // its store has others, which may be other persons'
+	store  LogStore // nil if the chain has only archives
+	copies int      // number of stores that contain the chain
+	shared bool     // its store also contains other chains, perhaps of other persons
 }
 
 // listChains returns all chains in stores or archives, sorted by name.
@@ -75,7 +75,7 @@ func (r *LogReader) listChains(ctx context.Context) ([]*recordChain, error) {
 	return all, nil
 }
 
-// damagedArchiveError is the error for an archive that cannot be read or is not valid.
+// damagedArchiveError reports an archive that cannot be read or is not valid.
 type damagedArchiveError struct {
 	archiveFile
 	err error
@@ -84,9 +84,9 @@ type damagedArchiveError struct {
 func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
-// walkChain yields the rows of a chain from a given sequence number on: first from archives, then from the store.
-// After a *damagedArchiveError it continues with the rows after that archive. It calls the function seals with the
-// seal of each archive, unless seals is nil.
+// walkChain yields the rows of a chain in order, beginning with sequence number next: first from archives, then
+// from the store. After a *damagedArchiveError it continues with the rows after that archive. It calls seals with
+// the seal of each archive, unless seals is nil.
 func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
@@ -125,8 +125,8 @@ func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, err
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields the archived rows of a chain from a given sequence number on. It returns the sequence number
-// that follows the last of these rows. ok is false if the consumer has stopped.
+// walkArchives yields the archived rows of a chain, beginning with sequence number next. It returns the sequence
+// number that follows the last of these rows. ok is false if the consumer has stopped.
 func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSeal), yield func(LogRow, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
@@ -154,7 +154,7 @@ func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSea
 	}
 }
 
-// yieldArchive yields the rows of an archive from a given sequence number on.
+// yieldArchive yields the rows of one archive, beginning with sequence number next.
 func yieldArchive(a archiveFile, next int64, s *ArchiveSeal, yield func(LogRow, error) bool) (ok bool, failed error) {
 	for row, err := range a.readRows(s) {
 		if err != nil {

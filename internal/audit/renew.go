@@ -13,24 +13,25 @@ import (
 
 var (
 	// ErrUnsynced means that a store's file could not be synced to disk. The file's content may then exist only in
-	// the page cache, and even a later successful sync proves nothing. Callers must neither trust Head nor try again.
+	// the page cache, and even a later successful sync does not prove that it is on disk. Callers must neither
+	// trust Head nor try again.
 	ErrUnsynced = errors.New("the disk did not confirm that it was written")
-	// ErrGone means that a store's file was deleted or replaced while it was open, so that new entries would go into
-	// a file without a name.
+	// ErrGone means that a store's file was deleted or replaced while it was open. New entries would be lost,
+	// because they would go into a file that no path leads to.
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of the first entry of a chain that continues another chain, because the file of the other
-// chain became unreliable.
+// StatusLost is the status of a gap entry: the first entry of a chain that continues another chain, because the
+// file of the other chain became unreliable.
 const StatusLost = "lost"
 
-// continuationFacts represents the facts (additional JSON data) of the first entry of a chain that continues another
-// one. That entry has the status StatusLost, because the file of the other chain became unreliable.
+// continuationFacts is the additional JSON data ("facts") of a gap entry: the first entry of a chain that
+// continues another one, whose file became unreliable.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
-	Chain      string   `json:"chain"`      // that is continued
-	Entries    int64    `json:"entries"`    // of that chain that are known to be written
-	Executions []string `json:"executions"` // that began in that chain and go on in this one
+	Chain      string   `json:"chain"`      // the chain that this one continues
+	Entries    int64    `json:"entries"`    // number of entries that are known to be written in the other chain
+	Executions []string `json:"executions"` // executions that began in the other chain and continue in this one
 }
 
 // isLost reports whether an error means that the store can no longer be relied on.
@@ -43,8 +44,9 @@ func (l *Log) currentStore() (LogStore, string) {
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues the log in a new chain, in another store. The entries in the queue are then written to the
-// new chain. If startNewChain fails, nothing changes, and nothing is written until a later attempt succeeds.
+// startNewChain makes the log continue in a new chain, in another store. The entries in the queue are then written
+// to the new chain. If startNewChain fails, nothing changes, and nothing is written until a later attempt
+// succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
@@ -91,7 +93,7 @@ func (l *Log) openEmptyStore(ctx context.Context) (LogStore, ChainHead, error) {
 func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogStore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	open := l.underWay()
+	open := l.openExecutions()
 	gap := l.newGapEntry(continuationFacts{Cause: messageOf(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
 	old, l.store, l.head, l.opened = l.store, store, head, 0
 	clear(l.keys)
@@ -106,8 +108,8 @@ func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogS
 	return old
 }
 
-// newGapEntry returns the first entry of a chain that continues another one. This gap entry says why the other chain
-// ended and which executions continue.
+// newGapEntry returns the gap entry with which a chain begins that continues another one. It says why the other
+// chain ended and which executions continue.
 func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
@@ -118,9 +120,9 @@ func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	return &queuedRow{row: row, continues: c.Executions, size: rowOverhead + len(row.Facts)}
 }
 
-// underWay returns the executions whose request entry is written and whose end entry is not. The caller must hold
-// l.mu.
-func (l *Log) underWay() []string {
+// openExecutions returns the executions whose request entry is written and whose end entry is not. The caller must
+// hold l.mu.
+func (l *Log) openExecutions() []string {
 	open := []string{}
 	for id := range l.keys {
 		begins := slices.ContainsFunc(l.queue, func(it *queuedRow) bool { return it.opens && it.row.Execution == id })
@@ -132,14 +134,14 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adoptEntry changes an entry that was queued for an earlier chain so that it can be written to the current one. It
-// encrypts the body again, with a key that the current store will contain. The caller must hold l.mu.
+// adoptEntry changes an entry that was queued for an abandoned chain so that it can be written to the current one.
+// It encrypts the body with a new key, which the current store will contain. The caller must hold l.mu.
 func (l *Log) adoptEntry(it *queuedRow) {
 	if it.row.Chain == l.head.Chain {
 		return
 	}
 	was := it.key
-	it.row.Chain, it.carries = l.head.Chain, false
+	it.row.Chain, it.withKey = l.head.Chain, false
 	if was == nil {
 		return
 	}
@@ -160,6 +162,6 @@ func (l *Log) adoptEntry(it *queuedRow) {
 		it.row.Body = sealText(k.aead, body, k.ID)
 	}
 	if !k.kept {
-		it.carries, k.kept = true, true
+		it.withKey, k.kept = true, true
 	}
 }

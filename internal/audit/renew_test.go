@@ -15,9 +15,9 @@ import (
 	"retort/internal/core"
 )
 
-// renewing returns a log, with the store first to which it writes, and the store second. The log continues in second
-// after first has failed.
-func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
+// renewableLog returns a log that writes to the store first, and continues in the store second after first has
+// failed.
+func renewableLog(t *testing.T) (l *Log, first, second *memory, o Options) {
 	t.Helper()
 	first, second = newMemory("c1"), newMemory("c2")
 	o = options(t)
@@ -25,8 +25,8 @@ func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	return opening(t, first, o), first, second, o
 }
 
-// gives makes every later write to the store fail with the given error.
-func (m *memory) gives(err error) {
+// failWritesWith makes every later write to the store fail with the given error.
+func (m *memory) failWritesWith(err error) {
 	m.set(func() {
 		m.fails = func(WriteBatch) error { return fmt.Errorf("the audit log: %w", err) }
 		m.blind = func() error { return fmt.Errorf("the audit log: %w", err) }
@@ -37,13 +37,13 @@ func (m *memory) gives(err error) {
 // Each call must be recorded once, every body must be readable, and both chains must be valid.
 func TestRenew(t *testing.T) {
 	for _, cause := range []error{ErrGone, ErrUnsynced} {
-		l, first, second, o := renewing(t)
+		l, first, second, o := renewableLog(t)
 		for _, e := range []core.AuditEvent{request("x"), call("x"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
 			if err := l.Record(e, true); err != nil {
 				t.Fatal(err)
 			}
 		}
-		first.gives(cause)
+		first.failWritesWith(cause)
 		answer := core.AuditEvent{Kind: core.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
 		events := []core.AuditEvent{answer, call("x"), request("y"), call("y"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
 		for _, e := range events {
@@ -61,8 +61,8 @@ func TestRenew(t *testing.T) {
 		if kinds := strings.Join(kindsOf(second.all()), " "); kinds != "gap answer call request call decision end end stop" {
 			t.Errorf("%v: %s", cause, kinds)
 		}
-		chained(t, second.all())
-		readable(t, second)
+		mustBeChain(t, second.all())
+		mustBeReadable(t, second)
 		v := verified(t, &LogReader{Stores: []LogStore{first, second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
 		if !v.OK || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "continues chain c1") }) {
 			t.Errorf("%v: %+v", cause, v)
@@ -78,7 +78,7 @@ func TestRenew(t *testing.T) {
 // old chain contains it. Two chains can contain the same events for two reasons: an engine later opens the old file
 // and ends executions there, or the failed file has kept entries although writing them was reported as failed.
 func TestUsageAfterRenew(t *testing.T) {
-	l, first, second, o := renewing(t)
+	l, first, second, o := renewableLog(t)
 	record := func(l *Log, e core.AuditEvent) {
 		t.Helper()
 		if err := l.Record(e, true); err != nil {
@@ -133,7 +133,7 @@ func TestUsageAfterRenew(t *testing.T) {
 // TestRenewFails checks that calls are refused while no new file can be created, and that recording continues once
 // that works.
 func TestRenewFails(t *testing.T) {
-	l, first, second, _ := renewing(t)
+	l, first, second, _ := renewableLog(t)
 	var mu sync.Mutex
 	refuse := errors.New("input/output error")
 	l.o.Renew = func(context.Context) (LogStore, error) {
@@ -142,7 +142,7 @@ func TestRenewFails(t *testing.T) {
 		return second, refuse
 	}
 	_ = l.Record(request("x"), true)
-	first.gives(ErrUnsynced)
+	first.failWritesWith(ErrUnsynced)
 	for range 3 {
 		if err := l.Record(call("x"), true); err == nil || !strings.Contains(err.Message, "input/output error") {
 			t.Fatalf("%v", err)
@@ -157,13 +157,13 @@ func TestRenewFails(t *testing.T) {
 	if kinds := strings.Join(kindsOf(second.all()), " "); kinds != "gap call gap end" {
 		t.Error(kinds)
 	}
-	readable(t, second)
+	mustBeReadable(t, second)
 }
 
 // TestRenewUnderLoad checks that no entry is lost or written twice if the store is replaced while many goroutines
 // record.
 func TestRenewUnderLoad(t *testing.T) {
-	l, first, second, _ := renewing(t)
+	l, first, second, _ := renewableLog(t)
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
@@ -171,7 +171,7 @@ func TestRenewUnderLoad(t *testing.T) {
 			_ = l.Record(request(id), false)
 			for n := range 50 {
 				if i == 0 && n == 25 {
-					first.gives(ErrGone)
+					first.failWritesWith(ErrGone)
 				}
 				if err := l.Record(call(id), true); err != nil {
 					t.Error(err)
@@ -193,10 +193,10 @@ func TestRenewUnderLoad(t *testing.T) {
 			t.Errorf("x%d has %d calls", i, n)
 		}
 	}
-	chained(t, first.all())
-	chained(t, second.all())
-	readable(t, first)
-	readable(t, second)
+	mustBeChain(t, first.all())
+	mustBeChain(t, second.all())
+	mustBeReadable(t, first)
+	mustBeReadable(t, second)
 	if len(second.open) > 0 {
 		t.Errorf("open: %v of %v", second.open, slices.Sorted(maps.Keys(count)))
 	}
@@ -205,8 +205,8 @@ func TestRenewUnderLoad(t *testing.T) {
 // TestUnreadStore checks that the other stores can be read if one store is damaged, and that a warning names the
 // damaged one.
 func TestUnreadStore(t *testing.T) {
-	_, r, _, _ := written(t, 10)
-	r.Stores = append([]LogStore{broken{newMemory("c9")}}, r.Stores...)
+	_, r, _, _ := writeLog(t, 10)
+	r.Stores = append([]LogStore{damagedStore{newMemory("c9")}}, r.Stores...)
 	page, err := r.Find(t.Context(), Query{Limit: 100})
 	if err != nil || len(page.Entries) != 41 || len(page.Warnings) != 1 || !strings.Contains(page.Warnings[0], "record-7.db") {
 		t.Errorf("%d entries, %v, %v", len(page.Entries), page.Warnings, err)
@@ -233,13 +233,13 @@ func TestUnreadStore(t *testing.T) {
 	}
 }
 
-// broken is a LogStore whose file is damaged.
-type broken struct{ *memory }
+// damagedStore is a LogStore whose file is damaged.
+type damagedStore struct{ *memory }
 
 var errBroken = errors.New("the audit log record-7.db: database disk image is malformed")
 
-func (broken) Chains(context.Context) ([]ChainHead, error)           { return nil, errBroken }
-func (broken) Find(context.Context, Filter) iter.Seq2[LogRow, error] { return failing }
-func (broken) Groups(context.Context, Filter) ([]UsageGroup, error)  { return nil, errBroken }
+func (damagedStore) Chains(context.Context) ([]ChainHead, error)           { return nil, errBroken }
+func (damagedStore) Find(context.Context, Filter) iter.Seq2[LogRow, error] { return failing }
+func (damagedStore) Groups(context.Context, Filter) ([]UsageGroup, error)  { return nil, errBroken }
 
 func failing(yield func(LogRow, error) bool) { yield(LogRow{}, errBroken) }

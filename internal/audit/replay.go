@@ -11,11 +11,11 @@ import (
 	"retort/internal/core"
 )
 
-// ReplayEvents yields the events since the given time from all chains of the same owner, in order of time and without
-// bodies. It reads this log's store and the given other stores. From each chain it yields at most the number of
-// events in the argument most, and of these the newest. From this log's own chain it yields only the events before
-// Open. It verifies each event by hash and MAC. If an event is not valid, it yields an error that wraps ErrCut and
-// skips the rest of that chain.
+// ReplayEvents yields past events since the given time from all chains of the same owner, in order of time and
+// without bodies. It reads this log's store and the stores in others. From each chain it yields only the newest
+// events, at most the number in the argument most. From this log's own chain it yields only events from before
+// Open was called. It verifies each event by hash and MAC. If an event is not valid, it yields an error that wraps
+// ErrCut and skips the rest of that chain.
 func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, others ...LogStore) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain
@@ -83,7 +83,7 @@ func (l *Log) replayChain(ctx context.Context, s LogStore, h ChainHead, since ti
 	return r
 }
 
-// chainEvents yields the verified events of a chain, up to the entry whose sequence number is the argument last.
+// chainEvents yields the verified events of a chain, up to the entry with sequence number last.
 func (l *Log) chainEvents(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		from, err := firstSequence(ctx, s, h, last, since, most)

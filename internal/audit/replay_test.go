@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// past writes n entries, a minute apart, into the chain of a store and closes it.
-func past(t *testing.T, m *memory, o Options, n int, at time.Time) {
+// writePast writes n entries, a minute apart, into the chain of a store and closes it.
+func writePast(t *testing.T, m *memory, o Options, n int, at time.Time) {
 	t.Helper()
 	o.Now = func() time.Time { return at.Add(24 * time.Hour) }
 	l := opening(t, m, o)
@@ -43,9 +43,9 @@ func calls(t *testing.T, l *Log, since time.Time, most int64) (all []core.AuditE
 func TestReplay(t *testing.T) {
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	m, o := newMemory("aa"), options(t)
-	past(t, m, o, 10, at)
+	writePast(t, m, o, 10, at)
 	m.chain = "bb"
-	past(t, m, o, 10, at.Add(30*time.Second))
+	writePast(t, m, o, 10, at.Add(30*time.Second))
 	l := opening(t, m, o)
 	if refused := l.Record(call("new"), true); refused != nil {
 		t.Fatal(refused)
@@ -80,7 +80,7 @@ func TestReplayHoldsWhatItGives(t *testing.T) {
 		"code": func(r *LogRow) { r.Code = make([]byte, codeSize) },
 	} {
 		m, o := newMemory("aa"), options(t)
-		past(t, m, o, 10, at)
+		writePast(t, m, o, 10, at)
 		m.chain = "bb"
 		l := opening(t, m, o)
 		m.set(func() { change(&m.rows["aa"][5]) })

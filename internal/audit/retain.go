@@ -18,28 +18,28 @@ import (
 // RetentionPolicy says how long entries stay in the store and in archives. Durations and sizes of zero mean no limit.
 // If Dir is empty, nothing is archived.
 type RetentionPolicy struct {
-	Dir      string        // of archives
-	Keep     time.Duration // in the store; then in archives
-	Size     int64         // of the store, in bytes; the oldest beyond it go into archives
-	Archives time.Duration // from the newest entry of one on; then it is deleted
+	Dir      string        // folder of archives
+	Keep     time.Duration // age at which entries are moved from the store to archives
+	Size     int64         // bytes of the store; if it is larger, the oldest entries are moved to archives
+	Archives time.Duration // age of its newest entry at which an archive is deleted
 }
 
 // RetainResult counts what ApplyRetention has archived and deleted.
 type RetainResult struct {
-	Archived int64 // entries
-	Deleted  int64 // entries, in archives that were deleted
-	Keys     int   // that nothing needs any more
+	Archived int64 // entries that were moved to archives
+	Deleted  int64 // entries that were deleted with their archives
+	Keys     int   // destroyed keys, which no entry needs any more
 }
 
 const (
 	archiveRows  = 50_000
-	archiveBytes = 64 << 20 // of rows, before they are packed
-	newestRows   = 1_000    // stay in the store, however large it is
+	archiveBytes = 64 << 20 // bytes of uncompressed rows in one archive
+	newestRows   = 1_000    // rows that always stay in the store
 )
 
 // ApplyRetention moves old entries of the log's chain into archives, and deletes old archives. If the clock has
-// jumped since the last run, no entry counts as old. If the process is killed, the next run continues the work, and
-// nothing is lost or duplicated. Entries may be written meanwhile.
+// jumped since the last run, it treats no entry as old. If the process is killed, the next run continues the work,
+// and nothing is lost or duplicated. Other goroutines may record entries meanwhile.
 func (l *Log) ApplyRetention(ctx context.Context, p RetentionPolicy) (RetainResult, error) {
 	k := &retentionRun{Log: l, p: p, now: l.o.Now()}
 	k.store, k.chain = l.currentStore()
@@ -64,7 +64,7 @@ func (l *Log) ApplyRetention(ctx context.Context, p RetentionPolicy) (RetainResu
 // retentionRun holds the state of one call of ApplyRetention.
 type retentionRun struct {
 	*Log
-	store LogStore // and chain: those of the log when the work began
+	store LogStore // store and chain of the log when the run began
 	chain string
 	p     RetentionPolicy
 	now   time.Time
@@ -118,7 +118,7 @@ func (k *retentionRun) removeLeftovers() {
 	}
 }
 
-// ownHead returns the head of the log's own chain.
+// ownHead returns the head (newest entry) of the log's own chain.
 func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
@@ -141,8 +141,8 @@ func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	return a, there, err
 }
 
-// selectPortion selects the oldest rows for the next archive. It returns a seal for these rows, which is not signed
-// yet, and the number of rows.
+// selectPortion selects the oldest rows of the store for the next archive. It returns an unsigned seal for these
+// rows, and the number of rows.
 func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s ArchiveSeal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
@@ -197,8 +197,8 @@ func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error)
 	return encodeHex(before), nil
 }
 
-// surplusBytes returns how many bytes to move out of the store, or 0 if the store does not exceed the size in the
-// policy. After the move, the store has 90 % of that size.
+// surplusBytes returns how many bytes to move out of the store to reduce it to 90 % of the size in the policy. It
+// returns 0 if the store does not exceed that size.
 func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
@@ -236,8 +236,8 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	return nil
 }
 
-// deleteOld deletes the archives that are older than the policy allows, oldest first. It also destroys the keys that
-// no other entry needs.
+// deleteOld deletes the archives that are older than the policy allows, oldest first, and destroys the keys that
+// no remaining entry needs.
 func (k *retentionRun) deleteOld(ctx context.Context) error {
 	if k.p.Archives <= 0 {
 		return nil

@@ -35,7 +35,7 @@ func (l *Log) retain(t testing.TB, p RetentionPolicy) (RetainResult, error) {
 
 // TestRetainAfterJump checks that nothing is deleted if the machine's clock was set forward by years.
 func TestRetainAfterJump(t *testing.T) {
-	m, r, o, c := written(t, 100)
+	m, r, o, c := writeLog(t, 100)
 	p := RetentionPolicy{Dir: r.Archives, Keep: time.Hour, Archives: 2 * time.Hour}
 	l := opening(t, m, o)
 	if _, err := l.retain(t, p); err != nil || m.bases["c1"] == 0 {
@@ -52,8 +52,8 @@ func TestRetainAfterJump(t *testing.T) {
 	}
 }
 
-// seqs returns the sequence numbers of all entries that a reader finds, newest first.
-func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
+// foundNumbers returns the sequence numbers of all entries that a reader finds, newest first.
+func foundNumbers(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	t.Helper()
 	for e, err := range r.StreamEntries(t.Context(), f, "", 0, nil) {
 		if err != nil {
@@ -64,10 +64,10 @@ func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	return all
 }
 
-// complete fails the test unless the reader finds each entry from number first to number last exactly once.
-func complete(t *testing.T, r *LogReader, first, last int64) {
+// mustFindAll fails the test unless the reader finds each entry from number first to number last exactly once.
+func mustFindAll(t *testing.T, r *LogReader, first, last int64) {
 	t.Helper()
-	all := seqs(t, r, Filter{})
+	all := foundNumbers(t, r, Filter{})
 	slices.Sort(all)
 	if int64(len(all)) != last-first+1 || all[0] != first || all[len(all)-1] != last || len(slices.Compact(all)) != len(all) {
 		t.Errorf("%d entries from %d to %d, want %d to %d", len(all), all[0], all[len(all)-1], first, last)
@@ -75,14 +75,14 @@ func complete(t *testing.T, r *LogReader, first, last int64) {
 }
 
 func TestRetain(t *testing.T) {
-	m, r, o, c := written(t, 600) // one each minute: 2401 entries
+	m, r, o, c := writeLog(t, 600) // one each minute: 2401 entries
 	p := RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}
 	out, err := retained(t, m, o, p)
 	if err != nil || out.Archived != 1200 || len(m.rows["c1"]) < 1200 {
 		t.Fatalf("%+v, %v, %d left", out, err, len(m.rows["c1"]))
 	}
 	last := m.head("c1").Seq
-	complete(t, r, 1, last)
+	mustFindAll(t, r, 1, last)
 	if v := verified(t, r, VerifyOptions{}); !v.OK || v.Entries != last {
 		t.Errorf("%+v", v)
 	}
@@ -110,11 +110,11 @@ func TestRetain(t *testing.T) {
 	if !v.OK || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "entries 1 to 1200") || len(m.keys) != 300 {
 		t.Errorf("%+v, %d keys", v, len(m.keys))
 	}
-	complete(t, r, 1201, m.head("c1").Seq)
+	mustFindAll(t, r, 1201, m.head("c1").Seq)
 }
 
 func TestRetainSize(t *testing.T) {
-	m, r, o, _ := written(t, 2000)
+	m, r, o, _ := writeLog(t, 2000)
 	size, _ := m.Size(t.Context())
 	out, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Size: size / 2})
 	left, _ := m.Size(t.Context())
@@ -126,7 +126,7 @@ func TestRetainSize(t *testing.T) {
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Size: 1 << 20}); err != nil || len(m.rows["c1"]) < newestRows {
 		t.Errorf("%v, %d rows are left", err, len(m.rows["c1"]))
 	}
-	complete(t, r, 1, m.head("c1").Seq)
+	mustFindAll(t, r, 1, m.head("c1").Seq)
 	if v := verified(t, r, VerifyOptions{}); !v.OK {
 		t.Errorf("%+v", v.First)
 	}
@@ -149,13 +149,13 @@ func TestRetainKilled(t *testing.T) {
 			}
 		},
 	} {
-		m, r, o, _ := written(t, 600)
+		m, r, o, _ := writeLog(t, 600)
 		kill(t, m, r.Archives)
 		p := RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}
 		if _, err := retained(t, m, o, p); err == nil && m.drops != nil {
 			t.Fatalf("%s: it was not", name)
 		}
-		complete(t, r, 1, m.head("c1").Seq)
+		mustFindAll(t, r, 1, m.head("c1").Seq)
 		if v := verified(t, r, VerifyOptions{}); !v.OK {
 			t.Errorf("%s: %+v", name, v.First)
 		}
@@ -163,7 +163,7 @@ func TestRetainKilled(t *testing.T) {
 		if _, err := retained(t, m, o, p); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		complete(t, r, 1, m.head("c1").Seq)
+		mustFindAll(t, r, 1, m.head("c1").Seq)
 		if v := verified(t, r, VerifyOptions{}); !v.OK || m.bases["c1"] < 1200 {
 			t.Errorf("%s: %+v, base %d", name, v.First, m.bases["c1"])
 		}
@@ -172,7 +172,7 @@ func TestRetainKilled(t *testing.T) {
 
 // TestDeletionKilled checks that the next run finishes the deletion of an archive that was interrupted.
 func TestDeletionKilled(t *testing.T) {
-	m, r, o, c := written(t, 600)
+	m, r, o, c := writeLog(t, 600)
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestDeletionKilled(t *testing.T) {
 	if err := s.writeLeftover(r.Archives, c.now(), keys.sign); err != nil { // and then it was killed
 		t.Fatal(err)
 	}
-	complete(t, r, 1, m.head("c1").Seq)
+	mustFindAll(t, r, 1, m.head("c1").Seq)
 	if v := verified(t, r, VerifyOptions{}); !v.OK || len(v.Notes) > 0 {
 		t.Errorf("%+v", v)
 	}
@@ -200,7 +200,7 @@ func TestDeletionKilled(t *testing.T) {
 }
 
 func TestRetainWhileItIsWritten(t *testing.T) {
-	m, r, o, c := written(t, 600)
+	m, r, o, c := writeLog(t, 600)
 	l := opening(t, m, o)
 	c.add(10 * time.Hour)
 	var all sync.WaitGroup
@@ -219,7 +219,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 	if err != nil || out.Archived < 2400 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	complete(t, r, 1, m.head("c1").Seq)
+	mustFindAll(t, r, 1, m.head("c1").Seq)
 	if v := verified(t, r, VerifyOptions{}); !v.OK {
 		t.Errorf("%+v", v.First)
 	}
@@ -227,7 +227,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 
 // TestWalkWhileRowsMove checks that walkChain yields each row exactly once while rows are moved to an archive.
 func TestWalkWhileRowsMove(t *testing.T) {
-	m, r, o, _ := written(t, 600)
+	m, r, o, _ := writeLog(t, 600)
 	m.walks = func() {
 		if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 			t.Error(err)
@@ -252,7 +252,7 @@ func TestWalkWhileRowsMove(t *testing.T) {
 // TestTamperingWithArchives checks that changes to archives are found, and that rows stay in the store if their
 // archive differs from them.
 func TestTamperingWithArchives(t *testing.T) {
-	m, r, o, c := written(t, 600)
+	m, r, o, c := writeLog(t, 600)
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestTamperingWithArchives(t *testing.T) {
 		t.Errorf("%+v", v.First)
 	}
 
-	m, r, o, _ = written(t, 600)
+	m, r, o, _ = writeLog(t, 600)
 	_ = os.MkdirAll(r.Archives, 0o700)
 	_ = os.WriteFile(filepath.Join(r.Archives, filepath.Base(path)), bytes.Replace(whole, []byte("a"), []byte("b"), 1), 0o600)
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err == nil || m.bases["c1"] != 0 {
@@ -364,7 +364,7 @@ func TestArchivedRows(t *testing.T) {
 }
 
 func FuzzArchive(f *testing.F) {
-	m, r, o, _ := written(f, 20)
+	m, r, o, _ := writeLog(f, 20)
 	l, err := Open(f.Context(), m, o)
 	if err != nil {
 		f.Fatal(err)

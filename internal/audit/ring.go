@@ -16,9 +16,9 @@ import (
 type bodyKey struct {
 	BodyKey
 	aead cipher.AEAD
-	read time.Time // when it was made, or seen in the store
-	kept bool      // it is in the store, or on its way there, or never to be there
-	lost bool      // it is never to be there
+	read time.Time // when it was created or last seen in the store
+	kept bool      // it needs no writing: it is stored or queued, or lost is set
+	lost bool      // it was destroyed and must never be stored
 }
 
 // ringReadPause is how long a session's key is used before the log checks again that the store still has it.
@@ -37,7 +37,7 @@ func keyID(r *LogRow) string {
 	return r.Chain + ":" + encodeHex(sum[:12])
 }
 
-// keyOf returns the key for the body of a row, and creates it if necessary.
+// keyOf returns the key that encrypts the body of a row, and creates it if necessary.
 func (l *Log) keyOf(r *LogRow) (*bodyKey, error) {
 	id := keyID(r)
 	if k := l.cachedKey(id, r); k != nil {
@@ -48,7 +48,7 @@ func (l *Log) keyOf(r *LogRow) (*bodyKey, error) {
 	if core.EventKind(r.Kind) == core.EventRequest {
 		made, err = l.newKey(r, false)
 	} else {
-		made, err = l.foundKey(r)
+		made, err = l.readOrCreateKey(r)
 	}
 	if err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func (l *Log) newKey(r *LogRow, lost bool) (*bodyKey, error) {
 	return k, err
 }
 
-// foundKey reads a key from the store. If the key is missing, it returns a new one. If the execution already has
-// entries, its key must have been destroyed. In that case the new key is never stored.
-func (l *Log) foundKey(r *LogRow) (*bodyKey, error) {
+// readOrCreateKey reads a key from the store, or returns a new one if the store does not have it. If the execution
+// already has entries, its key must have been destroyed. In that case the new key is never stored.
+func (l *Log) readOrCreateKey(r *LogRow) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	id := keyID(r)

@@ -86,7 +86,8 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]UsageGroup, error
 	return all, nil
 }
 
-// newestFirst yields the rows that match the filter, newest first. The argument rows may yield them in any order.
+// newestFirst yields those of the given rows that match the filter, sorted newest first. The given rows may be in
+// any order.
 func newestFirst(rows iter.Seq2[LogRow, error], f Filter) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		order := func(a, b LogRow) int { return placeOf(&b).compareTo(placeOf(&a)) }

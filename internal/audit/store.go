@@ -9,8 +9,8 @@ import (
 // LogRow is one entry as a store keeps it. A store does not interpret its fields. It returns every field unchanged,
 // except that empty byte slices become nil. Strings may contain any bytes.
 type LogRow struct {
-	Chain     string // hexadecimal; every engine that writes has one of its own
-	Seq       int64  // from 1 on, without gaps
+	Chain     string // hexadecimal name; each engine that writes has its own chain
+	Seq       int64  // sequence number in the chain: 1, 2, … without gaps
 	At        int64  // nanoseconds since 1970
 	Kind      string
 	Execution string
@@ -19,20 +19,20 @@ type LogRow struct {
 	Server    string
 	Tool      string
 	Status    string
-	Risk      int64 // up to 100, or -1
-	Micros    int64 // how long it took
+	Risk      int64 // risk score from 0 to 100, or -1 if unknown
+	Micros    int64 // duration in microseconds
 	Bytes     int64
-	Returned  int64  // tokens
-	Avoided   int64  // tokens
-	Facts     []byte // JSON, in the clear
-	Body      []byte // sealed, or nil
-	Hash      []byte // 32 bytes, of all above and the hash before
-	Code      []byte // with which the hash is sealed
+	Returned  int64  // tokens that were returned to the model
+	Avoided   int64  // tokens that were kept out of the model's context
+	Facts     []byte // additional JSON data, not encrypted
+	Body      []byte // encrypted, or nil
+	Hash      []byte // 32 bytes: hash of all fields above and of the previous row's hash
+	Code      []byte // message authentication code (MAC) of Hash
 }
 
 // BodyKey is the encrypted key for the bodies of an execution, a session or a chain. Deleting it erases these bodies.
 type BodyKey struct {
-	ID        string // of the execution; of the chain for what belongs to none
+	ID        string // ID of the execution or session, or of the chain for entries that belong to neither
 	Session   string
 	Principal string
 	Wrapped   []byte
@@ -40,25 +40,25 @@ type BodyKey struct {
 
 // WriteBatch holds rows and keys that a store writes either completely or not at all.
 type WriteBatch struct {
-	Rows   []LogRow // of one chain, in order, right after its head
+	Rows   []LogRow // consecutive rows of one chain, which follow its head
 	Keys   []BodyKey
-	Opened []string // executions that have begun; Open lists them until they are closed
+	Opened []string // executions that have begun; LogStore.Open lists them until they are closed
 	Closed []string
 }
 
-// ChainHead describes the end of a chain. If Seq is 0, the chain is new.
+// ChainHead describes the end of a chain, which is its newest row. If Seq is 0, the chain is new.
 type ChainHead struct {
 	Chain string
 	Seq   int64
 	Hash  []byte // nil if Seq is 0
-	Base  int64  // the rows up to this one were moved to archives
-	Owner string // who writes it, as the store was told
+	Base  int64  // sequence number of the last row that was moved to archives
+	Owner string // ID of the owner, as given to the store when the chain was created
 }
 
 // Filter selects rows. A field that is zero does not restrict the selection.
 type Filter struct {
 	Chain      string
-	From, To   time.Time // From is in, To is not
+	From, To   time.Time // From is included, To is excluded
 	Kinds      []string
 	Executions []string
 	Session    string
@@ -69,8 +69,8 @@ type Filter struct {
 	MinRisk    int64
 	// Before selects only rows that are older than this position.
 	Before *RowPosition
-	Limit  int  // 0: all
-	Bare   bool // without Facts and Body
+	Limit  int  // 0: no limit
+	Bare   bool // omit Facts and Body
 }
 
 // RowPosition is the position of a row in the order of all rows of all chains. Rows are ordered by At, then Chain,
@@ -83,7 +83,7 @@ type RowPosition struct {
 
 // UsageGroup holds the sums of all rows with the same day, kind, server, tool and status.
 type UsageGroup struct {
-	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
+	Day, Kind, Server, Tool, Status string // Day is in the form 2006-01-02, in UTC
 	Count, Micros, Bytes            int64
 	Returned, Avoided               int64
 	MaxRisk                         int64

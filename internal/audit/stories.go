@@ -8,14 +8,14 @@ import (
 
 // openExecutions tracks which executions of a chain have begun and not ended.
 type openExecutions struct {
-	whole bool // the chain was read from its beginning
+	whole bool // the chain is read from its first entry
 	open  map[string]*executionState
 }
 
 // executionState tracks the calls of an execution that have no answer yet.
 type executionState struct {
-	loose bool           // it began in another chain, so that answers may come without their calls
-	calls map[string]int // those that have no answer, by tool
+	partial bool           // it began in another chain, so answers may appear without their calls
+	calls   map[string]int // number of calls without an answer, by tool
 }
 
 // applyRow processes the next row. If the row contradicts earlier ones, it returns a description of the
@@ -43,13 +43,13 @@ func (s *openExecutions) applyRow(r *LogRow) string {
 	return ""
 }
 
-// goOn marks the given executions as open. They began in another chain and continue in this one.
-func (s *openExecutions) goOn(executions []string) {
+// continueExecutions marks the given executions as open. They began in another chain and continue in this one.
+func (s *openExecutions) continueExecutions(executions []string) {
 	if s.open == nil {
 		s.open = map[string]*executionState{}
 	}
 	for _, id := range executions {
-		s.open[id] = &executionState{loose: true}
+		s.open[id] = &executionState{partial: true}
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *executionState) applyRow(r *LogRow) string {
 		}
 		s.calls[tool]++
 	case core.EventAnswer:
-		if s.calls[tool] == 0 && s.loose {
+		if s.calls[tool] == 0 && s.partial {
 			return ""
 		}
 		if s.calls[tool] == 0 {

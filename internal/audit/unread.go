@@ -27,8 +27,8 @@ func (u *unreadFiles) addError(err error) {
 	}
 }
 
-// LeaveOut records that a file of the audit log cannot be read. The other files are still read, and everything that
-// reads the log reports the missing file.
+// LeaveOut records that a file of the audit log cannot be read. The reader continues with the other files and
+// reports the missing one with each result.
 func (r *LogReader) LeaveOut(err error) { r.unread.addError(err) }
 
 // UnreadErrors returns the errors of the files, or parts of files, that could not be read so far.

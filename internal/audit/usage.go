@@ -26,14 +26,14 @@ type Usage struct {
 	Duration   *Quantiles       `json:"duration_ms,omitempty"`
 	Calls      int64            `json:"tool_calls"`
 	Errors     int64            `json:"tool_errors"`
-	Refusals   int64            `json:"refusals,omitempty"` // calls that did not leave
+	Refusals   int64            `json:"refusals,omitempty"` // calls that Retort refused and did not send
 	CacheHits  int64            `json:"cache_hits,omitempty"`
 	Returned   int64            `json:"tokens_returned"`
 	Avoided    int64            `json:"tokens_avoided"`
-	Approvals  map[string]int64 `json:"approvals,omitempty"` // what became of questions to persons
+	Approvals  map[string]int64 `json:"approvals,omitempty"` // number of questions to people, by their outcome
 	Days       []DayUsage       `json:"by_day"`
-	Tools      []ToolUsage      `json:"by_tool"`                // the one called most first
-	Servers    []ToolUsage      `json:"by_server"`              // the same, without Tool
+	Tools      []ToolUsage      `json:"by_tool"`                // the most called first
+	Servers    []ToolUsage      `json:"by_server"`              // the most called first; Tool is empty
 	Principals []PersonUsage    `json:"by_principal,omitempty"` // of the newest executions
 	Entries    int64            `json:"entries"`
 	// Sampled is the number of executions from which Duration and Principals were computed. These are the newest
@@ -66,8 +66,8 @@ type ToolUsage struct {
 	Tool   string  `json:"tool,omitempty"`
 	Calls  int64   `json:"calls"`
 	Errors int64   `json:"errors"`
-	MeanMS float64 `json:"mean_ms"` // of the calls that came back
-	Bytes  int64   `json:"bytes"`   // of the values that they answered
+	MeanMS float64 `json:"mean_ms"` // mean duration of calls that returned
+	Bytes  int64   `json:"bytes"`   // total size of the returned values
 	back   int64
 	micros int64
 }
@@ -82,15 +82,15 @@ type PersonUsage struct {
 }
 
 const (
-	newestEnds  = 100_000 // executions that are looked at one by one
-	newestFacts = 10_000  // of which the facts are read
+	newestEnds  = 100_000 // executions whose end entries are read
+	newestFacts = 10_000  // executions whose facts are read
 )
 
 // SumUsageOf adds up the usage in the given stores. If ends is true, it also reads the end entries of the newest
 // executions, from which it computes Duration, Principals and CacheHits.
 func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
-		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
+		uncounted: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
 		days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{},
 	}
 	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
@@ -109,7 +109,7 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	}
 	for i := range twice {
 		a.addGroup(negatedGroup(&twice[i]))
-		a.twice[rowPlace{twice[i].At, twice[i].Seq}] = true
+		a.uncounted[rowPlace{twice[i].At, twice[i].Seq}] = true
 	}
 	if ends {
 		if err := a.addNewestEnds(ctx, stores, f); err != nil {
@@ -119,17 +119,17 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	return a.totalUsage(), nil
 }
 
-// rowPlace identifies a row by its time and its sequence number. BriefFinder.Brief returns both.
+// rowPlace identifies a row by its time and its sequence number, both of which BriefFinder.Brief returns.
 type rowPlace struct{ at, seq int64 }
 
-// usageSum adds up a Usage.
+// usageSum computes a Usage from groups of rows.
 type usageSum struct {
-	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
-	usage   Usage
-	days    map[string]*DayUsage
-	tools   map[[2]string]*ToolUsage
-	servers map[string]*ToolUsage
-	facts   int // executions whose facts were read
+	uncounted map[rowPlace]bool // rows that must not be counted, because another chain contains the same events
+	usage     Usage
+	days      map[string]*DayUsage
+	tools     map[[2]string]*ToolUsage
+	servers   map[string]*ToolUsage
+	facts     int // number of executions whose facts were read
 }
 
 func (a *usageSum) addGroup(g UsageGroup) {
@@ -152,9 +152,8 @@ func (a *usageSum) addGroup(g UsageGroup) {
 	}
 }
 
-// addCall adds the calls that are summed up in a UsageGroup to the totals. A call that only reads has one entry, of
-// kind call, with its status. A call with effects has a call entry and an answer entry, and the status is in the
-// answer entry.
+// addCall adds the calls of a UsageGroup to the totals. A call that only reads has one entry, of kind call, with
+// its status. A call with effects has a call entry and an answer entry, and the status is in the answer entry.
 func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
@@ -166,8 +165,7 @@ func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	}
 }
 
-// isFailed reports whether the calls that are summed up in a UsageGroup returned errors. Calls without a status are
-// still running.
+// isFailed reports whether the calls of a UsageGroup returned errors. Calls without a status are still running.
 func isFailed(g UsageGroup) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) addGroup(g UsageGroup) {
@@ -199,7 +197,7 @@ func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filte
 		if err != nil {
 			return err
 		}
-		all = append(all, slices.DeleteFunc(rows, func(r LogRow) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
+		all = append(all, slices.DeleteFunc(rows, func(r LogRow) bool { return a.uncounted[rowPlace{r.At, r.Seq}] })...)
 		if err := a.addCacheHits(ctx, store, f); err != nil {
 			return err
 		}
@@ -242,7 +240,7 @@ func (a *usageSum) addCacheHits(ctx context.Context, store LogStore, f Filter) e
 		if err != nil {
 			return err
 		}
-		if a.twice[rowPlace{r.At, r.Seq}] {
+		if a.uncounted[rowPlace{r.At, r.Seq}] {
 			continue
 		}
 		n++

@@ -15,24 +15,24 @@ import (
 
 // Each VerifyFinding has one of these kinds.
 const (
-	Edited    = "edited"    // an entry is not what it was
+	Edited    = "edited"    // an entry was changed
 	Deleted   = "deleted"   // entries are missing
-	Swapped   = "swapped"   // entries stand at each other's place
-	Inserted  = "inserted"  // an entry was put in that nobody recorded
-	Rehashed  = "re-hashed" // entries were changed, and their hashes recomputed
-	Truncated = "truncated" // the end is missing
-	Missing   = "missing"   // a whole chain is nowhere
-	Damaged   = "damaged"   // an archive cannot be read, or is not what was sealed
-	Forged    = "forged"    // a checkpoint is not signed by the key of the record
-	Keyless   = "keyless"   // the key of a body is gone, and no erasure says so
-	Told      = "story"     // an execution is not told once, from its beginning to its end
+	Swapped   = "swapped"   // two entries were exchanged
+	Inserted  = "inserted"  // an entry was added that no engine recorded
+	Rehashed  = "re-hashed" // entries were changed and their hashes recomputed
+	Truncated = "truncated" // the newest entries are missing
+	Missing   = "missing"   // a whole chain is missing
+	Damaged   = "damaged"   // an archive cannot be read, or differs from its seal
+	Forged    = "forged"    // a checkpoint is not signed with the owner's key
+	Keyless   = "keyless"   // the key of a body is missing, and no erasure entry lists it
+	Told      = "story"     // an execution has an impossible sequence of entries
 )
 
 // VerifyFinding describes one fault found in an audit log.
 type VerifyFinding struct {
 	Chain string `json:"chain,omitempty"`
-	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
-	What  string `json:"what"`          // one of the words above
+	Seq   int64  `json:"seq,omitempty"` // sequence number of the first affected entry
+	What  string `json:"what"`          // one of the constants above
 	Says  string `json:"says"`
 }
 
@@ -43,9 +43,9 @@ type VerifyResult struct {
 	Checkpoints int64           `json:"checkpoints"`
 	Codes       bool            `json:"codes_checked"`
 	First       *VerifyFinding  `json:"first,omitempty"`
-	Findings    []VerifyFinding `json:"findings,omitempty"` // the first of each chain, and some of the rest
+	Findings    []VerifyFinding `json:"findings,omitempty"` // the first finding of each chain, and some of the others
 	Chains      []ChainVerdict  `json:"chains"`
-	Notes       []string        `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
+	Notes       []string        `json:"notes,omitempty"` // what could not be verified, and what retention has removed
 }
 
 // ChainVerdict holds the result of verifying one chain.
@@ -55,16 +55,16 @@ type ChainVerdict struct {
 	Last    int64     `json:"last"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	Bad     int64     `json:"bad"`               // entries whose hash, code or checkpoint does not hold
-	Open    int       `json:"open"`              // executions without an end
-	Foreign bool      `json:"foreign,omitempty"` // another person's, so that its codes were not checked
+	Bad     int64     `json:"bad"`               // entries with a wrong hash, MAC or checkpoint
+	Open    int       `json:"open"`              // executions without an end entry
+	Foreign bool      `json:"foreign,omitempty"` // it belongs to another person, so its MACs were not verified
 }
 
-// VerifyOptions holds evidence from outside to compare the audit log with: checkpoints that were saved elsewhere, and
-// a public key.
+// VerifyOptions holds evidence that is kept outside of the data directory, with which the audit log is compared:
+// saved checkpoints and a public key.
 type VerifyOptions struct {
-	Checkpoints []string          // files with checkpoints that were kept elsewhere
-	Key         ed25519.PublicKey // that checkpoints are signed with, for who has not the person's own key
+	Checkpoints []string          // paths of files with saved checkpoints
+	Key         ed25519.PublicKey // public key of checkpoint signatures; needed only without the owner's keys
 	Progress    func(entries int64)
 }
 
@@ -73,8 +73,8 @@ const (
 	jobRows     = 512
 )
 
-// Verify checks everything that can be proved about the audit log. Faults of the log are in the result. An error
-// means that the log could not be read.
+// Verify checks hashes, MACs, checkpoints, archives, keys and the sequence of entries of the whole audit log.
+// Faults of the log are in the result. An error means that the log could not be read.
 func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
@@ -147,7 +147,7 @@ func (v *recordVerifier) addFinding(f VerifyFinding) {
 // exist.
 func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
-		if !m.here || m.lastMark().seq == 0 {
+		if !m.local || m.lastMark().seq == 0 {
 			continue
 		}
 		v.addFinding(VerifyFinding{
@@ -163,12 +163,12 @@ type chainCheck struct {
 	c       *recordChain
 	out     ChainVerdict
 	marks   *checkpointIndex
-	next    int64  // sequence number
-	before  []byte // the hash of the entry before; nil if it is not known
-	known   bool   // it is
+	next    int64  // sequence number of the next row
+	before  []byte // hash of the previous row; nil for the first row or if unknown
+	known   bool   // whether the previous row's hash is known
 	stories openExecutions
 	found   bool
-	unread  bool // the rest of it cannot be read
+	unread  bool // the rest of the chain cannot be read
 	foreign bool // it was written with another person's key
 }
 
@@ -225,23 +225,23 @@ func (k *chainCheck) verifyRows(ctx context.Context) error {
 	return failed
 }
 
-// verifyJob represents a batch of rows to verify.
+// verifyJob represents a batch of consecutive rows to verify, and the results of hashing them.
 type verifyJob struct {
-	rows   []LogRow
-	before []byte       // the hash before the first
-	loose  []bool       // the hash does not follow from the one before
-	forged []bool       // the code is not that of the hash
-	seal   *ArchiveSeal // that was read before these
-	err    error        // instead of rows
-	done   chan struct{}
+	rows     []LogRow
+	before   []byte       // hash of the row before the first one
+	unlinked []bool       // by row: the hash does not follow from the previous one
+	forged   []bool       // by row: the MAC does not match the hash
+	seal     *ArchiveSeal // seal that was read just before these rows
+	err      error        // read error in place of rows
+	done     chan struct{}
 }
 
 func (j *verifyJob) verifyHashes(mac []byte) {
-	j.loose, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
+	j.unlinked, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
 	before := j.before
 	for i := range j.rows {
 		r := &j.rows[i]
-		j.loose[i] = string(r.computeHash(before)) != string(r.Hash)
+		j.unlinked[i] = string(r.computeHash(before)) != string(r.Hash)
 		j.forged[i] = mac != nil && string(hashMAC(mac, r.Hash)) != string(r.Code)
 		before = r.Hash
 	}
@@ -316,7 +316,7 @@ func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	}
 	for i := range j.rows {
 		r := &j.rows[i]
-		if err := k.checkRow(ctx, r, j.loose[i], j.forged[i]); err != nil {
+		if err := k.checkRow(ctx, r, j.unlinked[i], j.forged[i]); err != nil {
 			return err
 		}
 		k.known, k.before, k.next = true, r.Hash, r.Seq+1
@@ -363,7 +363,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool
 		)
 	}
 	if r.Kind == string(core.EventGap) && r.Status == StatusLost {
-		k.goesOn(r)
+		k.applyGapEntry(r)
 	}
 	if says := k.stories.applyRow(r); says != "" {
 		k.addFinding(VerifyFinding{r.Chain, r.Seq, Told, fmt.Sprintf("entry %d of chain %s: %s", r.Seq, r.Chain, says)})
@@ -376,22 +376,22 @@ func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool
 	return nil
 }
 
-// goesOn handles the gap entry at the beginning of a chain that continues another chain. It adds a note that names
-// the other chain, and marks the executions that continue in this chain as open.
-func (k *chainCheck) goesOn(r *LogRow) {
+// applyGapEntry handles the gap entry, with which a chain begins that continues another chain. It adds a note that
+// names the other chain, and marks the executions that continue in this chain as open.
+func (k *chainCheck) applyGapEntry(r *LogRow) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
 		return
 	}
-	k.stories.goOn(c.Executions)
+	k.stories.continueExecutions(c.Executions)
 	k.addNote(
 		"chain %s continues chain %.40s (%s): that chain is known to have %d written entries, and later entries in it may belong to calls that were not sent",
 		r.Chain, c.Chain, c.Cause, c.Entries,
 	)
 }
 
-// isForeignChain reports whether a chain in a shared store belongs to another owner. That is assumed if no checkpoint
-// of this owner names it and none of its MACs was made with this owner's key.
+// isForeignChain reports whether a chain in a shared store belongs to another owner. It assumes so if no
+// checkpoint of this owner names the chain and none of the chain's MACs was made with this owner's key.
 func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
@@ -417,8 +417,7 @@ func (k *chainCheck) reportGap(seq int64) {
 	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// reportForged adds a fault for an entry that follows the previous one by its hash, but whose MAC was not made with
-// the owner's key.
+// reportForged adds a fault for an entry whose hash is right but whose MAC was not made with the owner's key.
 func (k *chainCheck) reportForged(ctx context.Context, r *LogRow) error {
 	switch {
 	case k.found:

@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// written returns an audit log with some executions, a minute apart.
-func written(t testing.TB, executions int) (*memory, *LogReader, Options, *clock) {
+// writeLog returns an audit log with some executions, a minute apart.
+func writeLog(t testing.TB, executions int) (*memory, *LogReader, Options, *clock) {
 	t.Helper()
 	m, c := newMemory("c1"), newClock()
 	o := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home", Now: c.now}
@@ -48,7 +48,7 @@ func verified(t *testing.T, r *LogReader, o VerifyOptions) VerifyResult {
 }
 
 func TestVerify(t *testing.T) {
-	m, r, _, _ := written(t, 1000)
+	m, r, _, _ := writeLog(t, 1000)
 	v := verified(t, r, VerifyOptions{})
 	if !v.OK || v.Entries != 4001 || !v.Codes || v.Checkpoints < 2 || len(v.Chains) != 1 || v.Chains[0].Last != 4001 {
 		t.Fatalf("%+v", v)
@@ -73,8 +73,9 @@ func TestVerify(t *testing.T) {
 // a copy.
 type tamper func(rows []LogRow) []LogRow
 
-// rehash recomputes the hashes of all rows beginning at an index, as an attacker without the owner's key could do it.
-func rehash(rows []LogRow, from int) []LogRow {
+// rehashFrom recomputes the hashes of all rows beginning at an index, as an attacker without the owner's key could
+// do it.
+func rehashFrom(rows []LogRow, from int) []LogRow {
 	var before []byte
 	if from > 0 {
 		before = rows[from-1].Hash
@@ -133,9 +134,9 @@ func tampers() map[string]struct {
 			f.Hash = f.computeHash(rows[98].Hash)
 			return numbered(slices.Insert(rows, 99, f))
 		}},
-		"appended":          {Inserted, 802, func(rows []LogRow) []LogRow { return rehash(append(rows, fake(802)), 801) }},
-		"rehashed":          {Rehashed, 100, func(rows []LogRow) []LogRow { rows[99].Status = "x"; return rehash(rows, 99) }},
-		"rehashed, deleted": {Rehashed, 100, func(rows []LogRow) []LogRow { return rehash(numbered(slices.Delete(rows, 99, 102)), 99) }},
+		"appended":          {Inserted, 802, func(rows []LogRow) []LogRow { return rehashFrom(append(rows, fake(802)), 801) }},
+		"rehashed":          {Rehashed, 100, func(rows []LogRow) []LogRow { rows[99].Status = "x"; return rehashFrom(rows, 99) }},
+		"rehashed, deleted": {Rehashed, 100, func(rows []LogRow) []LogRow { return rehashFrom(numbered(slices.Delete(rows, 99, 102)), 99) }},
 		"rehashed, one": {Rehashed, 100, func(rows []LogRow) []LogRow {
 			rows[99].Status = "x"
 			rows[99].Hash = rows[99].computeHash(rows[98].Hash)
@@ -148,7 +149,7 @@ func tampers() map[string]struct {
 }
 
 func TestTampering(t *testing.T) {
-	m, r, _, _ := written(t, 200)
+	m, r, _, _ := writeLog(t, 200)
 	whole := m.all()
 	for name, c := range tampers() {
 		m.rows["c1"] = c.tamper(slices.Clone(whole))
@@ -166,7 +167,7 @@ func TestTampering(t *testing.T) {
 // TestTamperingWithTheKey checks that checkpoints reveal changed entries even if the attacker has the owner's key and
 // recomputed all hashes and MACs.
 func TestTamperingWithTheKey(t *testing.T) {
-	m, r, _, _ := written(t, 200)
+	m, r, _, _ := writeLog(t, 200)
 	away := filepath.Join(t.TempDir(), "away.jsonl")
 	text, err := os.ReadFile(filepath.Join(r.Checkpoints, linesFile))
 	if err != nil || os.WriteFile(away, text, 0o600) != nil {
@@ -175,7 +176,7 @@ func TestTamperingWithTheKey(t *testing.T) {
 	keys, _ := testKeys().signingKeys()
 	rows := m.all()
 	rows[99].Status = "x"
-	rehash(rows, 99)
+	rehashFrom(rows, 99)
 	for i := range rows {
 		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)
 	}
@@ -206,7 +207,7 @@ func TestTamperingWithTheKey(t *testing.T) {
 }
 
 func TestForgedCheckpoint(t *testing.T) {
-	_, r, _, _ := written(t, 20)
+	_, r, _, _ := writeLog(t, 20)
 	path := filepath.Join(r.Checkpoints, linesFile)
 	text, _ := os.ReadFile(path)
 	forged := bytes.Replace(text, []byte(`"seq":`), []byte(`"seq":1`), 1)
@@ -285,13 +286,13 @@ func TestVerifyWhileItIsWritten(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	m, r, _, _ := written(b, 25_000)
+	m, r, _, _ := writeLog(b, 25_000)
 	rows := m.rows["c1"]
 	body := bytes.Repeat([]byte("x"), 400)
 	for i := range rows {
 		rows[i].Body = body
 	}
-	rows = rehash(rows, 0)
+	rows = rehashFrom(rows, 0)
 	keys, _ := testKeys().signingKeys()
 	for i := range rows {
 		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)

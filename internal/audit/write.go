@@ -12,7 +12,7 @@ import (
 // unconfirmedBatch is a batch whose write returned an error, although the store may have written it.
 type unconfirmedBatch struct {
 	items []*queuedRow
-	seq   int64 // of its last row
+	seq   int64 // sequence number of its last row
 	hash  []byte
 }
 
@@ -58,7 +58,7 @@ func (l *Log) nextBatch() []*queuedRow {
 	}
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
-		l.over = true
+		l.stopped = true
 		return nil
 	}
 	batch := l.queue[:min(len(l.queue), maxBatch)]
@@ -84,12 +84,12 @@ func (l *Log) waitForMore(d time.Duration) {
 }
 
 // backOff waits after a failed write. It returns earlier if a caller waits for a row. If the log is closed, it
-// returns false at once, and the unwritten entries are lost.
+// returns false without waiting, and the unwritten entries are lost.
 func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
 	if closed {
-		l.over = true
+		l.stopped = true
 		for _, it := range l.queue { // those that came since
 			it.err = l.unwrittenError(l.failed)
 		}
@@ -113,7 +113,7 @@ func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 		hash = r.computeHash(hash)
 		r.Hash, r.Code = hash, hashMAC(l.codes.mac, hash)
 		b.Rows = append(b.Rows, r)
-		if it.carries {
+		if it.withKey {
 			b.Keys = append(b.Keys, it.key.BodyKey)
 		}
 		if it.opens {
@@ -185,7 +185,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 	defer l.mu.Unlock()
 	var undone []*queuedRow
 	for _, it := range was.items {
-		if it.gone {
+		if it.retracted {
 			undone = append(undone, retractionOf(it))
 			l.size += it.size
 		}
@@ -275,10 +275,10 @@ func (l *Log) failBatch(err *core.Error) {
 			it.err = l.unwrittenError(err)
 		}
 		if it.waits && it.retracts {
-			it.gone = true
+			it.retracted = true
 			l.refused++
 			l.size -= it.size
-			if it.carries {
+			if it.withKey {
 				it.key.kept = false
 				loose = append(loose, it.key)
 			}
@@ -299,7 +299,7 @@ func (l *Log) failBatch(err *core.Error) {
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
-			it.carries, k.kept = true, true
+			it.withKey, k.kept = true, true
 			return
 		}
 	}

@@ -18,14 +18,15 @@ import (
 
 // AuthenticatedPrincipal describes a caller whose token was accepted.
 type AuthenticatedPrincipal struct {
-	Name    string    // as the settings name principals
-	Scopes  []string  // of a token of the authorization server
-	Groups  []string  // that such a token names; sorted, without duplicates
-	Expires time.Time // after which it must not be believed any more; zero is never
-	Token   string    // id of one of our own tokens
+	Name    string    // name of the principal, as the settings use it
+	Scopes  []string  // only of a token of the authorization server
+	Groups  []string  // only of a token of the authorization server; sorted, without duplicates
+	Expires time.Time // when the token expires; zero: never
+	Token   string    // ID of one of Retort's own tokens, otherwise ""
 }
 
-// Every error of Authenticate wraps one of these causes, which errors.Is finds.
+// Every error of Authenticate wraps one of these causes. The comments have the HTTP status and the OAuth error
+// code.
 var (
 	ErrToken       = errors.New("the token is not valid")                     // 401 invalid_token
 	ErrScope       = errors.New("the token lacks a required scope")           // 403 insufficient_scope
@@ -35,14 +36,14 @@ var (
 // maxToken is the maximum length, in bytes, of a token that Authenticate examines.
 const maxToken = 16 << 10
 
-// Guard authenticates callers. It is safe for concurrent use.
+// Guard authenticates network clients by their bearer tokens. It is safe for concurrent use.
 type Guard struct {
-	tokens *TokenStore  // may be nil
+	tokens *TokenStore  // nil: Retort's own tokens are not accepted
 	oauth  *JWTVerifier // nil: there is no authorization server
 }
 
-// NewGuard returns a Guard that accepts Retort's own tokens and the tokens of an authorization server. Either
-// argument may be nil, and then the tokens that it stands for are not accepted.
+// NewGuard returns a Guard that accepts Retort's own tokens in tokens, and the tokens of an authorization server
+// that oauth verifies. Either argument may be nil; tokens of that kind are then not accepted.
 func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tokens, oauth} }
 
 // Authenticate returns the principal to whom a token belongs. The error is a *core.Error that wraps ErrToken,
@@ -134,8 +135,7 @@ func HTTPStatusOf(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refusedError returns an error with the given message. It wraps its argument about, which says the cause: ErrToken,
-// ErrScope or ErrUnavailable.
+// refusedError returns an error with the given message that wraps about: ErrToken, ErrScope or ErrUnavailable.
 func refusedError(about error, format string, args ...any) *core.Error {
 	kind := core.KindPolicy
 	if about == ErrUnavailable {

@@ -24,16 +24,16 @@ const (
 	maxTokens       = 1000
 	maxFile         = 1 << 20
 	lockPatience    = 5 * time.Second
-	expiredListTime = 30 * 24 * time.Hour // for which a token is listed that has expired
+	expiredListTime = 30 * 24 * time.Hour // how long an expired token is still listed
 )
 
 // Token describes one of Retort's own tokens without its secret.
 type Token struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // of the principal
+	Name    string    `json:"name"` // name of the principal
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // never, if zero
-	Used    string    `json:"used,omitempty"`   // the last day, in UTC: 2026-05-04
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Used    string    `json:"used,omitempty"`   // day of the last use in UTC, in the form 2026-05-04
 }
 
 // Expired reports whether the token has expired at the time now.
@@ -52,15 +52,15 @@ type storedToken struct {
 // Therefore an MCP server that can write to the file can neither add a token nor restore a revoked one. If the file
 // was tampered with, no token is valid.
 type TokenStore struct {
-	path, key, aside string // aside: the file with the number of writes; the lock is next to it
-	now              func() time.Time
+	path, key, countPath string // countPath is the file with the number of writes; the lock file is next to it
+	now                  func() time.Time
 
-	mu    sync.Mutex // for the rest
-	state storeState
-	used  map[string]string // id → day that is noted, or will be
-	dirty map[string]string // id → day that is to be noted
-	idle  sync.Cond         // signalled when notes becomes false
-	notes bool              // a goroutine writes days of use
+	mu      sync.Mutex // protects the fields below
+	state   storeState
+	used    map[string]string // day of the last use by token ID, including days that are not written yet
+	dirty   map[string]string // days of last use that must still be written, by token ID
+	idle    sync.Cond         // signalled when writing becomes false
+	writing bool              // a goroutine is writing days of last use
 }
 
 // storeState holds what the token file contained when it was last read.
@@ -77,14 +77,14 @@ func isUnchanged(was seal.FileStamp, path string) bool {
 	return was.FileExists() && was.IsSame(seal.StampOf(path))
 }
 
-// OpenBook returns the store for the tokens in the file at path. key is the path of the file with the key, which need
-// not exist yet.
+// OpenBook returns the TokenStore for the tokens in the file at path. key is the path of the file with the key,
+// which need not exist yet.
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
 	b := &TokenStore{
 		path: path, key: key,
-		aside: filepath.Join(home.User(filepath.Dir(key)).TokenCounts(), hex.EncodeToString(sum[:16])),
-		now:   time.Now, used: map[string]string{}, dirty: map[string]string{},
+		countPath: filepath.Join(home.User(filepath.Dir(key)).TokenCounts(), hex.EncodeToString(sum[:16])),
+		now:       time.Now, used: map[string]string{}, dirty: map[string]string{},
 	}
 	b.idle.L = &b.mu
 	return b
@@ -94,7 +94,7 @@ func OpenBook(path, key string) *TokenStore {
 func (b *TokenStore) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.notes {
+	for b.writing {
 		b.idle.Wait()
 	}
 	return nil
@@ -234,8 +234,8 @@ func (b *TokenStore) noteUse(t Token, now time.Time) {
 		return
 	}
 	b.used[t.ID], b.dirty[t.ID] = day, day
-	if !b.notes {
-		b.notes = true
+	if !b.writing {
+		b.writing = true
 		go b.writeUses()
 	}
 }
@@ -259,7 +259,7 @@ func (b *TokenStore) writeUses() {
 		})
 		b.mu.Lock()
 	}
-	b.notes = false
+	b.writing = false
 	b.idle.Broadcast()
 }
 
@@ -267,7 +267,7 @@ func (b *TokenStore) writeUses() {
 func (b *TokenStore) currentState() storeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state.err != nil || !isUnchanged(b.state.file, b.path) || !isUnchanged(b.state.aside, b.aside) {
+	if b.state.err != nil || !isUnchanged(b.state.file, b.path) || !isUnchanged(b.state.aside, b.countPath) {
 		b.state = b.readFile()
 	}
 	return b.state
@@ -291,7 +291,7 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 // runLocked runs f while it holds the lock that all processes share. The lock file is next to the key, so that no MCP
 // server can hold the lock to prevent a person from revoking tokens.
 func (b *TokenStore) runLocked(f func() error) error {
-	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
+	unlock, err := seal.Lock(b.countPath+".lock", lockPatience)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "access.tokens", "the tokens cannot be locked: %w", err)
 	}
@@ -311,7 +311,7 @@ func (b *TokenStore) sealedParts(f tokensFile) [][]byte {
 }
 
 func (b *TokenStore) readFile() storeState {
-	s := storeState{file: seal.StampOf(b.path), aside: seal.StampOf(b.aside)}
+	s := storeState{file: seal.StampOf(b.path), aside: seal.StampOf(b.countPath)}
 	seen, err := b.writeCount()
 	if err == nil {
 		err = b.loadFile(seen, &s)
@@ -324,15 +324,15 @@ func (b *TokenStore) readFile() storeState {
 	return s
 }
 
-// writeCount returns how often the file was written, as recorded next to the key.
+// writeCount returns how often the token file was written, according to the count that is stored next to the key.
 func (b *TokenStore) writeCount() (uint64, error) {
-	text, err := seal.ReadFile(b.aside, 64)
+	text, err := seal.ReadFile(b.countPath, 64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	n, bad := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil || bad != nil {
-		return 0, fmt.Errorf("cannot be checked against its number of writes: %s cannot be read", b.aside)
+		return 0, fmt.Errorf("cannot be checked against its number of writes: %s cannot be read", b.countPath)
 	}
 	return n, nil
 }
@@ -379,7 +379,7 @@ func (b *TokenStore) writeFile(writes uint64, tokens []storedToken) error {
 		}
 	}
 	if err == nil {
-		err = seal.ReplaceFile(b.aside, strconv.AppendUint(nil, writes, 10))
+		err = seal.ReplaceFile(b.countPath, strconv.AppendUint(nil, writes, 10))
 	}
 	if err != nil {
 		return core.Errorf(core.KindInternal, "access.tokens", "the tokens cannot be written: %w", err)

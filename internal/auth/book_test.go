@@ -14,30 +14,30 @@ import (
 
 func permit(Token) error { return nil }
 
-// desk is a TokenStore with its folder, and a clock that the test sets.
-type desk struct {
+// tokenSetup is a TokenStore with its folder, and a clock that the test sets.
+type tokenSetup struct {
 	*TokenStore
 	t   *testing.T
 	dir string
 	at  time.Time
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *tokenSetup {
 	dir := t.TempDir()
-	d := &desk{t: t, dir: dir, at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
-	d.TokenStore = d.again()
+	d := &tokenSetup{t: t, dir: dir, at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
+	d.TokenStore = d.openSecond()
 	return d
 }
 
-// again returns another TokenStore for the same file, as a second process would open it.
-func (d *desk) again() *TokenStore {
+// openSecond returns another TokenStore for the same file, as a second process would open it.
+func (d *tokenSetup) openSecond() *TokenStore {
 	b := OpenBook(filepath.Join(d.dir, "home", "access", "tokens.json"), filepath.Join(d.dir, "keys", "key"))
 	b.now = func() time.Time { return d.at }
 	d.t.Cleanup(func() { _ = b.Close() })
 	return b
 }
 
-func (d *desk) make(name string, life time.Duration) (string, Token) {
+func (d *tokenSetup) make(name string, life time.Duration) (string, Token) {
 	d.t.Helper()
 	text, made, err := d.CreateToken(name, life, permit)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 	first, made := d.make("anna", time.Hour)
 	second, _ := d.make("anna", 0)
 	third, _ := d.make("bob", 0)
-	running := d.again()
+	running := d.openSecond()
 	for text, name := range map[string]string{first: "anna", second: "anna", third: "bob"} {
 		if p, err := running.authenticateToken(text); err != nil || p.Name != name {
 			t.Errorf("%+v, %v", p, err)
@@ -106,7 +106,7 @@ func TestNotPermitted(t *testing.T) {
 func TestUsed(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 48*time.Hour)
-	running := d.again()
+	running := d.openSecond()
 	for range 3 {
 		if _, err := running.authenticateToken(text); err != nil {
 			t.Fatal(err)
@@ -133,21 +133,21 @@ func TestUsed(t *testing.T) {
 
 // TestTampering checks that no token is valid if the file was edited, removed, or replaced by an old version.
 func TestTampering(t *testing.T) {
-	for name, tamper := range map[string]func(d *desk, old []byte){
-		"edited":      func(d *desk, _ []byte) { d.edit("anna", "root") },
-		"an old one":  func(d *desk, old []byte) { d.put(d.path, old) },
-		"more writes": func(d *desk, _ []byte) { d.edit(`"writes":3`, `"writes":9`) },
-		"gone":        func(d *desk, _ []byte) { _ = os.Remove(d.path) },
-		"rubbish":     func(d *desk, _ []byte) { d.put(d.path, []byte("{")) },
-		"empty":       func(d *desk, _ []byte) { d.put(d.path, nil) },
-		"huge":        func(d *desk, _ []byte) { _ = os.Truncate(d.path, maxFile+1) },
-		"a folder":    func(d *desk, _ []byte) { _ = os.Remove(d.path); _ = os.Mkdir(d.path, 0o700) },
-		"a link": func(d *desk, old []byte) {
+	for name, tamper := range map[string]func(d *tokenSetup, old []byte){
+		"edited":      func(d *tokenSetup, _ []byte) { d.edit("anna", "root") },
+		"an old one":  func(d *tokenSetup, old []byte) { d.put(d.path, old) },
+		"more writes": func(d *tokenSetup, _ []byte) { d.edit(`"writes":3`, `"writes":9`) },
+		"gone":        func(d *tokenSetup, _ []byte) { _ = os.Remove(d.path) },
+		"rubbish":     func(d *tokenSetup, _ []byte) { d.put(d.path, []byte("{")) },
+		"empty":       func(d *tokenSetup, _ []byte) { d.put(d.path, nil) },
+		"huge":        func(d *tokenSetup, _ []byte) { _ = os.Truncate(d.path, maxFile+1) },
+		"a folder":    func(d *tokenSetup, _ []byte) { _ = os.Remove(d.path); _ = os.Mkdir(d.path, 0o700) },
+		"a link": func(d *tokenSetup, old []byte) {
 			d.put(d.path+"2", old)
 			_ = os.Remove(d.path)
 			_ = os.Symlink(d.path+"2", d.path)
 		},
-		"the count is wrong": func(d *desk, _ []byte) { d.put(d.aside, []byte("x")) },
+		"the count is wrong": func(d *tokenSetup, _ []byte) { d.put(d.countPath, []byte("x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
@@ -157,7 +157,7 @@ func TestTampering(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.make("bob", 0)
-			running := d.again()
+			running := d.openSecond()
 			if _, err := running.authenticateToken(kept); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestTampering(t *testing.T) {
 				t.Fatal(err)
 			}
 			tamper(d, old)
-			for _, b := range []*TokenStore{running, d.again()} {
+			for _, b := range []*TokenStore{running, d.openSecond()} {
 				if _, err := b.authenticateToken(kept); !errors.Is(err, ErrToken) {
 					t.Errorf("it counts: %v", err)
 				}
@@ -178,14 +178,14 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-func (d *desk) put(path string, text []byte) {
+func (d *tokenSetup) put(path string, text []byte) {
 	d.t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) edit(from, to string) {
+func (d *tokenSetup) edit(from, to string) {
 	d.t.Helper()
 	text, err := os.ReadFile(d.path)
 	if err != nil || !strings.Contains(string(text), from) {
@@ -200,13 +200,13 @@ func TestAnotherKey(t *testing.T) {
 	text, _ := d.make("anna", 0)
 	for range 2 {
 		_ = os.Remove(d.key)
-		if _, err := d.again().authenticateToken(text); !errors.Is(err, ErrToken) {
+		if _, err := d.openSecond().authenticateToken(text); !errors.Is(err, ErrToken) {
 			t.Errorf("it counts: %v", err)
 		}
 		if _, err := seal.LoadOrCreateKey(d.key); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.again().authenticateToken(text); !errors.Is(err, ErrToken) {
+		if _, err := d.openSecond().authenticateToken(text); !errors.Is(err, ErrToken) {
 			t.Errorf("it counts with another key: %v", err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestTogether(t *testing.T) {
 	texts := make([]string, 20)
 	for i := range texts {
 		wg.Go(func() {
-			b := d.again()
+			b := d.openSecond()
 			text, made, err := b.CreateToken("anna", 0, permit)
 			if err != nil {
 				t.Error(err)
@@ -258,7 +258,7 @@ func TestTogether(t *testing.T) {
 			}
 			texts[i] = text
 			if i%2 == 0 {
-				if _, err := d.again().RevokeTokens(made.ID); err != nil {
+				if _, err := d.openSecond().RevokeTokens(made.ID); err != nil {
 					t.Error(err)
 				}
 			}

@@ -5,7 +5,7 @@ import "slices"
 // These bounds apply to the groups that a token names.
 const (
 	maxGroups    = 200
-	maxGroupName = 256 // bytes
+	maxGroupName = 256 // bytes of a group's name
 )
 
 // readGroups returns the groups in the configured claim, sorted and without duplicates. If no claim is configured, it
@@ -44,9 +44,9 @@ func (r *JWTVerifier) refusedGroups(format string, args ...any) error {
 		WithHint("configure the authorization server to list only the groups that the settings name (http.oauth.groups)")
 }
 
-// findClaim looks up a claim by its name. If the token has no claim with exactly this name, findClaim splits the name at
-// dots and follows the parts into nested objects: realm_access.roles is the field roles of the claim realm_access. A
-// part may contain dots itself.
+// findClaim looks up a claim by its name. If the token has no claim with exactly this name, findClaim splits the name
+// at dots and follows the parts into nested objects: realm_access.roles is the field roles of the claim realm_access.
+// A part may contain dots itself.
 func findClaim(claims map[string]any, name string) (any, bool) {
 	if value, ok := claims[name]; ok {
 		return value, true

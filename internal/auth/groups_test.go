@@ -23,8 +23,9 @@ const keycloakClaims = `{
 	"preferred_username": "anna", "given_name": "Anna", "family_name": "Berg", "email": "anna@example.com"
 }`
 
-// keycloak returns claims in the form of Keycloak, valid at noon, with the given changes. A nil value removes a claim.
-func (s *issuer) keycloak(changes map[string]any) map[string]any {
+// keycloakClaims returns claims in the form of Keycloak, valid at noon, with the given changes. A nil value
+// removes a claim.
+func (s *issuer) keycloakClaims(changes map[string]any) map[string]any {
 	claims := map[string]any{}
 	if err := json.Unmarshal([]byte(keycloakClaims), &claims); err != nil {
 		s.t.Fatal(err)
@@ -46,7 +47,7 @@ func TestKeycloak(t *testing.T) {
 		{"sub", "resource_access.https://retort.example.com/mcp.roles", "f3b1c0d8-6f0e-4d62-9c1e-8d1a53a0b7aa", "writer"},
 	} {
 		r := s.resource(func(o *OAuthOptions) { o.Principal, o.Groups = c.principal, c.groups })
-		p, err := r.authenticateToken(t.Context(), s.good(s.keycloak(nil)))
+		p, err := r.authenticateToken(t.Context(), s.good(s.keycloakClaims(nil)))
 		if err != nil || p.Name != c.name || strings.Join(p.Groups, " ") != c.want {
 			t.Errorf("%s, %s: %+v, %v", c.principal, c.groups, p, err)
 		}
@@ -57,11 +58,11 @@ func TestKeycloak(t *testing.T) {
 func TestGroupsInOneClaim(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(func(o *OAuthOptions) { o.Groups = "https://example.com/groups" })
-	p, err := r.authenticateToken(t.Context(), s.good(s.with("https://example.com/groups", []string{"b", "a"})))
+	p, err := r.authenticateToken(t.Context(), s.good(s.changedClaims("https://example.com/groups", []string{"b", "a"})))
 	if err != nil || !slices.Equal(p.Groups, []string{"a", "b"}) {
 		t.Error(p, err)
 	}
-	if p, err := r.authenticateToken(t.Context(), s.good(s.with("https://example.com/groups", []string{}))); err != nil || len(p.Groups) != 0 {
+	if p, err := r.authenticateToken(t.Context(), s.good(s.changedClaims("https://example.com/groups", []string{}))); err != nil || len(p.Groups) != 0 {
 		t.Error(p, err)
 	}
 }
@@ -87,16 +88,16 @@ func TestRefusedGroups(t *testing.T) {
 		"a long name":     {[]any{strings.Repeat("g", maxGroupName+1)}, "claim groups contains an item that is not a string"},
 		"too many groups": {many, "claim groups lists 201 groups; at most 200 are allowed"},
 	} {
-		p, err := r.authenticateToken(t.Context(), s.good(s.keycloak(map[string]any{"groups": c.claim})))
+		p, err := r.authenticateToken(t.Context(), s.good(s.keycloakClaims(map[string]any{"groups": c.claim})))
 		if !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), c.says) || p.Name != "" {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if p, err := r.authenticateToken(t.Context(), s.good(s.keycloak(map[string]any{"groups": many[:maxGroups]}))); err != nil || len(p.Groups) != maxGroups {
+	if p, err := r.authenticateToken(t.Context(), s.good(s.keycloakClaims(map[string]any{"groups": many[:maxGroups]}))); err != nil || len(p.Groups) != maxGroups {
 		t.Error(len(p.Groups), err)
 	}
 	nested := s.resource(func(o *OAuthOptions) { o.Groups = "realm_access.roles" })
-	if err := nested.shows(s.good(s.keycloak(map[string]any{"realm_access": "roles"}))); err == nil || !strings.Contains(err.Error(), "no claim realm_access.roles") {
+	if err := nested.shows(s.good(s.keycloakClaims(map[string]any{"realm_access": "roles"}))); err == nil || !strings.Contains(err.Error(), "no claim realm_access.roles") {
 		t.Error(err)
 	}
 }
@@ -107,7 +108,7 @@ func TestPrincipalLikeGroup(t *testing.T) {
 	s := newIssuer(t)
 	for _, claim := range []string{"", "groups"} {
 		r := s.resource(func(o *OAuthOptions) { o.Principal, o.Groups = "preferred_username", claim })
-		p, err := r.authenticateToken(t.Context(), s.good(s.keycloak(map[string]any{"preferred_username": "group:finance"})))
+		p, err := r.authenticateToken(t.Context(), s.good(s.keycloakClaims(map[string]any{"preferred_username": "group:finance"})))
 		if !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "claim preferred_username begins with group:") || p.Name != "" {
 			t.Errorf("%q: %+v, %v", claim, p, err)
 		}

@@ -33,7 +33,7 @@ type issuer struct {
 
 	mu        sync.Mutex
 	keys      []jose.JSONWebKey
-	intercept func(w http.ResponseWriter, r *http.Request) (done bool) // may be nil
+	intercept func(w http.ResponseWriter, r *http.Request) (done bool) // intercepts requests; may be nil
 }
 
 var (
@@ -111,14 +111,14 @@ func (c *clocked) shows(token string) error {
 	return err
 }
 
-// claimed returns the claims of a valid token.
-func (s *issuer) claimed() map[string]any {
+// validClaims returns the claims of a valid token.
+func (s *issuer) validClaims() map[string]any {
 	return map[string]any{"iss": s.URL, "aud": audience, "sub": "anna", "exp": noon.Add(time.Hour).Unix(), "iat": noon.Unix(), "scope": "mcp:tools openid"}
 }
 
-// with returns the claims of a valid token with one claim changed, or removed if value is nil.
-func (s *issuer) with(claim string, value any) map[string]any {
-	c := s.claimed()
+// changedClaims returns the claims of a valid token with one claim changed, or removed if value is nil.
+func (s *issuer) changedClaims(claim string, value any) map[string]any {
+	c := s.validClaims()
 	if c[claim] = value; value == nil {
 		delete(c, claim)
 	}

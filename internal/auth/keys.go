@@ -23,11 +23,12 @@ import (
 )
 
 const (
-	keyRefreshAge   = 10 * time.Minute // keys are fetched again after that, so that a withdrawn key is no longer accepted
-	keyMaxAge       = 2 * time.Hour    // they count while the issuer can't be reached
-	keyFetchPause   = 10 * time.Second // between attempts, whatever tokens ask for
-	newKeyTimeout   = time.Second      // for newer keys, by whoever can do with those that are there
-	keyFetchTimeout = 5 * time.Second  // of an attempt
+	// keyRefreshAge is the age at which keys are fetched again, so that a withdrawn key is no longer accepted.
+	keyRefreshAge   = 10 * time.Minute
+	keyMaxAge       = 2 * time.Hour    // age up to which keys are accepted while the issuer cannot be reached
+	keyFetchPause   = 10 * time.Second // minimum time between two attempts, even for tokens with unknown keys
+	newKeyTimeout   = time.Second      // how long a caller that has fitting keys waits for newer ones
+	keyFetchTimeout = 5 * time.Second  // of one attempt
 	maxAnswer       = 1 << 20
 	maxKeys         = 100
 	minRSA          = 2048
@@ -40,12 +41,12 @@ type issuerKeys struct {
 	log         *slog.Logger
 	now         func() time.Time
 
-	mu      sync.Mutex // for the rest
+	mu      sync.Mutex // protects the fields below
 	set     []jose.JSONWebKey
-	fetched time.Time // the set
-	tried   time.Time // last, successfully or not
+	fetched time.Time // when set was fetched
+	tried   time.Time // last attempt, successful or not
 	failed  bool
-	flight  chan struct{} // closed when the attempt that is under way has ended
+	flight  chan struct{} // closed when the current attempt ends
 }
 
 func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
@@ -133,8 +134,8 @@ func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, 
 	return found, age, k.flight
 }
 
-// fetchShared fetches the keys for all callers that wait for them. Then it closes the channel flight, which ends
-// their wait.
+// fetchShared fetches the keys for all callers that wait for them. Then it closes the channel flight, for which
+// they wait.
 func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), keyFetchTimeout)
 	defer cancel()

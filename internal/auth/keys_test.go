@@ -22,7 +22,7 @@ func (s *issuer) rotate(id string) {
 func TestRotation(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
-	old, next := s.good(s.claimed()), s.sign("RS256", otherRSA(), "next", nil, s.claimed())
+	old, next := s.good(s.validClaims()), s.sign("RS256", otherRSA(), "next", nil, s.validClaims())
 	if err := r.shows(old); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestRotation(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
-	token := s.good(s.claimed())
+	token := s.good(s.validClaims())
 	if err := r.shows(token); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestUnknownKeys(t *testing.T) {
 	r := s.resource(nil)
 	tokens := make([]string, 50)
 	for i := range tokens {
-		tokens[i] = s.sign("ES256", ecKey(), fmt.Sprint("k", i), nil, s.claimed())
+		tokens[i] = s.sign("ES256", ecKey(), fmt.Sprint("k", i), nil, s.validClaims())
 	}
 	var wg sync.WaitGroup
 	for _, token := range tokens {
@@ -76,7 +76,7 @@ func TestUnknownKeys(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	stranger := newIssuer(t)
-	if _ = s.resource(nil).shows(stranger.good(stranger.claimed())); s.fetches.Load() != 1 {
+	if _ = s.resource(nil).shows(stranger.good(stranger.validClaims())); s.fetches.Load() != 1 {
 		t.Error("the token of another issuer has fetched keys")
 	}
 }
@@ -104,7 +104,7 @@ func TestIssuerDown(t *testing.T) {
 			t.Parallel()
 			s := newIssuer(t)
 			r := s.resource(nil)
-			long := s.good(s.with("exp", noon.Add(24*time.Hour).Unix()))
+			long := s.good(s.changedClaims("exp", noon.Add(24*time.Hour).Unix()))
 			if err := r.shows(long); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestIssuerDown(t *testing.T) {
 				}
 			}
 			r.advance(keyFetchPause)
-			if err := r.shows(s.sign("RS256", otherRSA(), "next", nil, s.claimed())); !errors.Is(err, ErrUnavailable) {
+			if err := r.shows(s.sign("RS256", otherRSA(), "next", nil, s.validClaims())); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("a key that can't be looked up: %v", err)
 			}
 			r.advance(keyMaxAge)
@@ -174,7 +174,7 @@ func TestHostileIssuer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newIssuer(t)
 			s.intercept = intercept
-			if err := s.resource(nil).shows(s.good(s.claimed())); !errors.Is(err, ErrUnavailable) {
+			if err := s.resource(nil).shows(s.good(s.validClaims())); !errors.Is(err, ErrUnavailable) {
 				t.Error(err)
 			}
 		})
@@ -208,7 +208,7 @@ func TestOddKeys(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"keys":[{"kty":"MAGIC"},7,null,{"kty":"EC","crv":"P-999"},%s]}`, public)
 		return true
 	}
-	if err := s.resource(nil).shows(s.good(s.claimed())); err != nil {
+	if err := s.resource(nil).shows(s.good(s.validClaims())); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,16 +26,16 @@ func SignatureAlgorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// OAuthOptions configures whose tokens are accepted and what they must contain.
+// OAuthOptions configures which authorization server's tokens are accepted and what the tokens must contain.
 type OAuthOptions struct {
-	Issuer     string   // of the tokens, exactly as they name it
-	Audience   string   // that tokens must be for
-	Resource   string   // the address of this server as clients know it; Audience if empty
-	JWKS       string   // address of the issuer's keys; if empty, it is taken from the issuer's metadata
-	Scopes     []string // that a token must have, all of them
-	Principal  string   // the claim that names the principal; "sub" if empty
-	Groups     string   // the claim that lists the principal's groups; if empty, no groups are read
-	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
+	Issuer     string   // exactly as tokens name it
+	Audience   string   // audience that tokens must name
+	Resource   string   // URL of this server for clients; "": Audience
+	JWKS       string   // URL of the issuer's key set; "": the one in the issuer's metadata
+	Scopes     []string // scopes, all of which a token must have
+	Principal  string   // claim that names the principal; "": "sub"
+	Groups     string   // claim that lists the principal's groups; "": no groups are read
+	Algorithms []string // accepted signature algorithms; empty: RS256, PS256, ES256 and EdDSA
 }
 
 // JWTVerifier verifies tokens in the role of an OAuth 2.1 resource server.
@@ -45,7 +45,7 @@ type JWTVerifier struct {
 	keys        *issuerKeys
 	metadataURL string
 	metadata    []byte
-	path        string // of the metadata
+	path        string // path of the resource metadata
 	now         func() time.Time
 }
 
@@ -84,7 +84,7 @@ func IsTrustworthyURL(address string) bool {
 	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && isTrustworthy(u)
 }
 
-// tokenClaims holds those claims of a token that are checked.
+// tokenClaims holds those claims of a token that are verified.
 type tokenClaims struct {
 	jwt.Claims
 	Scope        textOrList      `json:"scope"`
@@ -165,7 +165,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	return c, nil, refusedError(ErrToken, "the token's signature is wrong, or its claims cannot be read")
 }
 
-// isAccess reports whether an access token may have this type in its header.
+// isAccess reports whether kind, the type in a token's header, is allowed for an access token.
 func isAccess(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "", "jwt", "at+jwt", "application/at+jwt":
@@ -227,7 +227,7 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// describeResource prepares the resource metadata that RFC 9728 defines.
+// describeResource encodes the resource metadata that RFC 9728 defines.
 func (r *JWTVerifier) describeResource() (err error) {
 	u, err := url.Parse(r.o.Resource)
 	if err != nil {

@@ -24,16 +24,16 @@ func TestAccepted(t *testing.T) {
 	typed := map[jose.HeaderKey]any{"typ": "at+jwt"}
 	r := s.resource(nil)
 	for name, token := range map[string]string{
-		"RS256":             s.good(s.claimed()),
-		"PS256":             s.sign("PS256", rsaKey(), "rsa", nil, s.claimed()),
-		"ES256":             s.sign("ES256", ecKey(), "ec", nil, s.claimed()),
-		"EdDSA":             s.sign("EdDSA", edKey(), "ed", nil, s.claimed()),
-		"an access token":   s.sign("RS256", rsaKey(), "rsa", typed, s.claimed()),
-		"a JWT":             s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"typ": "JWT"}, s.claimed()),
-		"no name of a key":  s.sign("RS256", rsaKey(), "", nil, s.claimed()),
-		"several audiences": s.good(s.with("aud", []string{"https://other.example.com", audience})),
-		"expired just now":  s.good(s.with("exp", noon.Add(-30*time.Second).Unix())),
-		"made in a moment":  s.good(s.with("iat", noon.Add(30*time.Second).Unix())),
+		"RS256":             s.good(s.validClaims()),
+		"PS256":             s.sign("PS256", rsaKey(), "rsa", nil, s.validClaims()),
+		"ES256":             s.sign("ES256", ecKey(), "ec", nil, s.validClaims()),
+		"EdDSA":             s.sign("EdDSA", edKey(), "ed", nil, s.validClaims()),
+		"an access token":   s.sign("RS256", rsaKey(), "rsa", typed, s.validClaims()),
+		"a JWT":             s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"typ": "JWT"}, s.validClaims()),
+		"no name of a key":  s.sign("RS256", rsaKey(), "", nil, s.validClaims()),
+		"several audiences": s.good(s.changedClaims("aud", []string{"https://other.example.com", audience})),
+		"expired just now":  s.good(s.changedClaims("exp", noon.Add(-30*time.Second).Unix())),
+		"made in a moment":  s.good(s.changedClaims("iat", noon.Add(30*time.Second).Unix())),
 	} {
 		p, err := r.authenticateToken(t.Context(), token)
 		if err != nil || p.Name != "anna" || p.Expires.IsZero() || !slices.Contains(p.Scopes, "mcp:tools") {
@@ -45,8 +45,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// forged returns a token with another header and signature but the same payload.
-func forged(t *testing.T, header map[string]any, token, signature string) string {
+// forgeToken returns a token with another header and signature but the same payload.
+func forgeToken(t *testing.T, header map[string]any, token, signature string) string {
 	t.Helper()
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -67,41 +67,41 @@ func TestRefused(t *testing.T) {
 	}
 	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	own := map[jose.HeaderKey]any{"jwk": jose.JSONWebKey{Key: otherRSA().Public(), KeyID: "rsa"}, "jku": s.URL + "/evil", "x5u": s.URL + "/evil"}
-	good := s.good(s.claimed())
+	good := s.good(s.validClaims())
 	parts := strings.Split(good, ".")
 	for name, c := range map[string]struct{ token, says string }{
-		"not for the audience":    {s.good(s.with("aud", "https://github.example.com")), "not for the audience"},
-		"an audience like ours":   {s.good(s.with("aud", audience+"/")), "not for the audience"},
-		"no audience":             {s.good(s.with("aud", nil)), "not for the audience"},
-		"another issuer":          {s.good(s.with("iss", "https://evil.example.com")), "not issued by"},
-		"an issuer like ours":     {s.good(s.with("iss", s.URL+"/")), "not issued by"},
-		"no issuer":               {s.good(s.with("iss", nil)), "not issued by"},
-		"expired":                 {s.good(s.with("exp", noon.Add(-2*time.Minute).Unix())), "the token expired at"},
-		"never expires":           {s.good(s.with("exp", nil)), "has no expiry time"},
-		"not yet":                 {s.good(s.with("nbf", noon.Add(2*time.Minute).Unix())), "not valid yet"},
-		"made tomorrow":           {s.good(s.with("iat", noon.Add(24*time.Hour).Unix())), "not valid yet"},
-		"bound to a key":          {s.good(s.with("cnf", map[string]string{"jkt": "x"})), "bound to a key"},
-		"no subject":              {s.good(s.with("sub", nil)), "no claim sub"},
-		"an empty subject":        {s.good(s.with("sub", " ")), "no claim sub"},
-		"a subject that hides":    {s.good(s.with("sub", "an\u202ena")), "no claim sub"},
-		"a number as subject":     {s.good(s.with("sub", 7)), ""},
-		"another key":             {s.sign("RS256", otherRSA(), "rsa", nil, s.claimed()), "signature"},
-		"a key that it brings":    {s.sign("RS256", otherRSA(), "rsa", own, s.claimed()), "signature"},
-		"a key of its own name":   {s.sign("RS256", otherRSA(), "mine", own, s.claimed()), "does not publish"},
-		"a key for encryption":    {s.sign("RS256", otherRSA(), "crypt", nil, s.claimed()), "does not publish"},
-		"a key for another way":   {s.sign("RS256", otherRSA(), "pinned", nil, s.claimed()), "does not publish"},
-		"a weak key":              {s.sign("RS256", weakKey(), "weak", nil, s.claimed()), "does not publish"},
-		"a key of another kind":   {s.sign("ES256", ecKey(), "rsa", nil, s.claimed()), "does not publish"},
-		"the public key as HMAC":  {s.sign("HS256", public, "rsa", nil, s.claimed()), "not a token (JWT) signed with"},
-		"another algorithm":       {s.sign("RS512", rsaKey(), "rsa", nil, s.claimed()), "not a token (JWT) signed with"},
-		"none":                    {forged(t, map[string]any{"alg": "none", "kid": "rsa"}, good, ""), "not a token (JWT) signed with"},
-		"None":                    {forged(t, map[string]any{"alg": "nOnE", "kid": "rsa"}, good, parts[2]), "not a token (JWT) signed with"},
-		"no algorithm":            {forged(t, map[string]any{"kid": "rsa"}, good, parts[2]), "not a token (JWT) signed with"},
-		"the algorithm changed":   {forged(t, map[string]any{"alg": "PS256", "kid": "rsa"}, good, parts[2]), "signature"},
+		"not for the audience":    {s.good(s.changedClaims("aud", "https://github.example.com")), "not for the audience"},
+		"an audience like ours":   {s.good(s.changedClaims("aud", audience+"/")), "not for the audience"},
+		"no audience":             {s.good(s.changedClaims("aud", nil)), "not for the audience"},
+		"another issuer":          {s.good(s.changedClaims("iss", "https://evil.example.com")), "not issued by"},
+		"an issuer like ours":     {s.good(s.changedClaims("iss", s.URL+"/")), "not issued by"},
+		"no issuer":               {s.good(s.changedClaims("iss", nil)), "not issued by"},
+		"expired":                 {s.good(s.changedClaims("exp", noon.Add(-2*time.Minute).Unix())), "the token expired at"},
+		"never expires":           {s.good(s.changedClaims("exp", nil)), "has no expiry time"},
+		"not yet":                 {s.good(s.changedClaims("nbf", noon.Add(2*time.Minute).Unix())), "not valid yet"},
+		"made tomorrow":           {s.good(s.changedClaims("iat", noon.Add(24*time.Hour).Unix())), "not valid yet"},
+		"bound to a key":          {s.good(s.changedClaims("cnf", map[string]string{"jkt": "x"})), "bound to a key"},
+		"no subject":              {s.good(s.changedClaims("sub", nil)), "no claim sub"},
+		"an empty subject":        {s.good(s.changedClaims("sub", " ")), "no claim sub"},
+		"a subject that hides":    {s.good(s.changedClaims("sub", "an\u202ena")), "no claim sub"},
+		"a number as subject":     {s.good(s.changedClaims("sub", 7)), ""},
+		"another key":             {s.sign("RS256", otherRSA(), "rsa", nil, s.validClaims()), "signature"},
+		"a key that it brings":    {s.sign("RS256", otherRSA(), "rsa", own, s.validClaims()), "signature"},
+		"a key of its own name":   {s.sign("RS256", otherRSA(), "mine", own, s.validClaims()), "does not publish"},
+		"a key for encryption":    {s.sign("RS256", otherRSA(), "crypt", nil, s.validClaims()), "does not publish"},
+		"a key for another way":   {s.sign("RS256", otherRSA(), "pinned", nil, s.validClaims()), "does not publish"},
+		"a weak key":              {s.sign("RS256", weakKey(), "weak", nil, s.validClaims()), "does not publish"},
+		"a key of another kind":   {s.sign("ES256", ecKey(), "rsa", nil, s.validClaims()), "does not publish"},
+		"the public key as HMAC":  {s.sign("HS256", public, "rsa", nil, s.validClaims()), "not a token (JWT) signed with"},
+		"another algorithm":       {s.sign("RS512", rsaKey(), "rsa", nil, s.validClaims()), "not a token (JWT) signed with"},
+		"none":                    {forgeToken(t, map[string]any{"alg": "none", "kid": "rsa"}, good, ""), "not a token (JWT) signed with"},
+		"None":                    {forgeToken(t, map[string]any{"alg": "nOnE", "kid": "rsa"}, good, parts[2]), "not a token (JWT) signed with"},
+		"no algorithm":            {forgeToken(t, map[string]any{"kid": "rsa"}, good, parts[2]), "not a token (JWT) signed with"},
+		"the algorithm changed":   {forgeToken(t, map[string]any{"alg": "PS256", "kid": "rsa"}, good, parts[2]), "signature"},
 		"no signature":            {parts[0] + "." + parts[1] + ".", ""},
 		"a signature of nothing":  {parts[0] + "." + parts[1] + ".AAAA", "signature"},
-		"what must be understood": {s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1}, s.claimed()), ""},
-		"a token for logging out": {s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"typ": "logout+jwt"}, s.claimed()), "neither at+jwt nor JWT"},
+		"what must be understood": {s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1}, s.validClaims()), ""},
+		"a token for logging out": {s.sign("RS256", rsaKey(), "rsa", map[jose.HeaderKey]any{"typ": "logout+jwt"}, s.validClaims()), "neither at+jwt nor JWT"},
 		"two tokens":              {good + "." + good, "not a token (JWT) signed with"},
 		"JSON":                    {`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`, "not a token (JWT) signed with"},
 		"spaces":                  {" " + good, ""},
@@ -122,8 +122,8 @@ func TestRefused(t *testing.T) {
 func TestChangedPayload(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
-	parts := strings.Split(s.good(s.claimed()), ".")
-	payload, err := json.Marshal(s.with("sub", "root"))
+	parts := strings.Split(s.good(s.validClaims()), ".")
+	payload, err := json.Marshal(s.changedClaims("sub", "root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestScopes(t *testing.T) {
 		{"scope", "mcp:run mcp:tools other", nil}, {"scp", []string{"mcp:run", "mcp:tools"}, nil}, {"scp", "mcp:run", nil},
 		{"scope", "mcp:tools", ErrScope}, {"scope", nil, ErrScope}, {"scope", "mcp:tools mcp:runs", ErrScope}, {"scope", 7, ErrScope},
 	} {
-		if err := r.shows(s.good(s.with(c.claim, c.value))); !errors.Is(err, c.about) {
+		if err := r.shows(s.good(s.changedClaims(c.claim, c.value))); !errors.Is(err, c.about) {
 			t.Errorf("%s %v: %v", c.claim, c.value, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestScopes(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := newIssuer(t)
 	by := func(claim string) *clocked { return s.resource(func(o *OAuthOptions) { o.Principal = claim }) }
-	claims := s.with("email", "anna@example.com")
+	claims := s.changedClaims("email", "anna@example.com")
 	claims["upn"] = "anna@corp"
 	if p, err := by("upn").authenticateToken(t.Context(), s.good(claims)); err != nil || p.Name != "anna@corp" {
 		t.Errorf("%+v, %v", p, err)
@@ -219,12 +219,12 @@ func TestRefuse(t *testing.T) {
 	if p, err := g.Authenticate(t.Context(), text); err != nil || p.Name != "anna" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err := g.Authenticate(t.Context(), s.good(s.claimed())); err != nil || p.Name != "anna" {
+	if p, err := g.Authenticate(t.Context(), s.good(s.validClaims())); err != nil || p.Name != "anna" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	down := newIssuer(t)
 	far := NewGuard(nil, down.resource(nil).JWTVerifier)
-	token := down.good(down.claimed())
+	token := down.good(down.validClaims())
 	down.CloseClientConnections()
 	down.Close()
 	metadata := `resource_metadata="https://retort.example.com/.well-known/oauth-protected-resource/mcp", scope="mcp:tools", `
@@ -238,8 +238,8 @@ func TestRefuse(t *testing.T) {
 		{g, strings.Repeat("x", maxToken+1), 401, `error="invalid_token"`, "more than"},
 		{g, text[:20], 401, `error="invalid_token"`, "typo"},
 		{g, newToken(), 401, `error="invalid_token"`, "revoked"},
-		{g, s.good(s.with("scope", "openid")), 403, `scope="mcp:tools", error="insufficient_scope"`, "lacks the scope mcp:tools"},
-		{NewGuard(d.TokenStore, nil), s.good(s.claimed()), 401, `Bearer realm="retort", error="invalid_token"`, "no authorization server"},
+		{g, s.good(s.changedClaims("scope", "openid")), 403, `scope="mcp:tools", error="insufficient_scope"`, "lacks the scope mcp:tools"},
+		{NewGuard(d.TokenStore, nil), s.good(s.validClaims()), 401, `Bearer realm="retort", error="invalid_token"`, "no authorization server"},
 		{NewGuard(nil, r.JWTVerifier), text, 401, `error="invalid_token"`, "no tokens of its own"},
 		{far, token, 503, "", "cannot be fetched"},
 	} {
@@ -269,7 +269,7 @@ func TestHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := g.Authenticate(t.Context(), s.good(s.claimed()))
+	p, err := g.Authenticate(t.Context(), s.good(s.validClaims()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	held(true, true, true)
-	if _, err := d.again().RevokeTokens(all[0].Token); err != nil {
+	if _, err := d.openSecond().RevokeTokens(all[0].Token); err != nil {
 		t.Fatal(err)
 	}
 	held(false, true, true)
@@ -300,8 +300,8 @@ func FuzzAuthenticate(f *testing.F) {
 	t := &testing.T{}
 	s := newIssuer(t)
 	r := s.resource(nil)
-	good := s.good(s.claimed())
-	for _, seed := range []string{"", "..", "a.b.c", good, good[:len(good)-2], forged(t, map[string]any{"alg": "none"}, good, ""), forged(t, map[string]any{"alg": "RS256", "b64": false, "crit": []string{"b64"}}, good, "AAAA")} {
+	good := s.good(s.validClaims())
+	for _, seed := range []string{"", "..", "a.b.c", good, good[:len(good)-2], forgeToken(t, map[string]any{"alg": "none"}, good, ""), forgeToken(t, map[string]any{"alg": "RS256", "b64": false, "crit": []string{"b64"}}, good, "AAAA")} {
 		f.Add(seed)
 	}
 	if r.shows(good) != nil {

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	pinsFormat   = 2 // 1 had pins without _meta, icons and execution
+	pinsFormat   = 2 // version of the file format; in version 1 pins did not cover _meta, icons and execution
 	pinsSuffix   = ".pins"
 	lockFile     = "pins.lock"
 	lockPatience = 5 * time.Second
 )
 
-// trustStore stores the trusted definitions in one sealed file for each server, next to the file with all
+// trustStore stores the trusted tool definitions in one sealed file for each server, next to the file with all
 // definitions. A program that can write there can neither forge a file nor restore an old version, because the key
 // and a count of the writes are stored elsewhere. Several engines may share the files: each takes a lock and reads
 // what the others wrote before it writes.
 type trustStore struct {
-	dir, key string // empty: memory only
+	dir, key string // folder of the files, and path of the key; "": memory only
 
-	mu sync.Mutex // for the lock is one of the process
+	mu sync.Mutex // needed in addition to the file lock, which the whole process shares
 }
 
 // pinsHeader is the first line of a file with trusted definitions. One JSON object follows: {"tools": [name, pin,
@@ -54,9 +54,9 @@ func (b *trustStore) filePath(server string) string {
 	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), toolsSuffix)+pinsSuffix)
 }
 
-// witnessPath returns the path of a second file for each server, which says how often the file with the server's
-// trusted definitions was written. It is in another folder, so that it bears witness if an old version of that file
-// is restored.
+// witnessPath returns the path of a second file for a server, which counts how often the file with the server's
+// trusted definitions was written. It is in another folder, so that it reveals when an old version of that file is
+// restored.
 func (b *trustStore) witnessPath(server string) string {
 	sum := sha256.Sum256([]byte(b.filePath(server)))
 	return filepath.Join(home.User(filepath.Dir(b.key)).PinCounts(), hex.EncodeToString(sum[:16]))
@@ -137,7 +137,7 @@ func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 // old pin. If that old pin no longer matches the tool, a person is asked about the tool.
 func repinRecords(records map[string]trustRecord) {
 	for name, r := range records {
-		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
+		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedMemberNamesV1()) == r.pin {
 			r.pin = computePin(d)
 			records[name] = r
 		}
@@ -160,7 +160,7 @@ func readRecords(text []byte) (map[string]trustRecord, error) {
 		name, named := unquoteJSON(f[0].raw)
 		var ok [2]bool
 		r.pin, ok[0] = unquoteJSON(f[1].raw)
-		r.other, ok[1] = unquoteJSON(f[4].raw)
+		r.listedPin, ok[1] = unquoteJSON(f[4].raw)
 		trusted, err1 := strconv.ParseInt(string(f[2].raw), 10, 64)
 		clean, err2 := strconv.Atoi(string(f[3].raw))
 		noticed, err3 := strconv.ParseInt(string(f[5].raw), 10, 64)
@@ -190,7 +190,7 @@ func appendRecords(records map[string]trustRecord) []byte {
 		text = append(appendString(text, r.pin), ',')
 		text = append(strconv.AppendInt(text, r.trusted.Unix(), 10), ',')
 		text = append(strconv.AppendInt(text, int64(r.clean), 10), ',')
-		text = append(appendString(text, r.other), ',')
+		text = append(appendString(text, r.listedPin), ',')
 		noticed := int64(0)
 		if !r.noticed.IsZero() {
 			noticed = r.noticed.Unix()

@@ -18,9 +18,9 @@ const maxDepth = 256
 // jsonNode is one value in a JSON text. Its bytes are a slice of that text.
 type jsonNode struct {
 	raw     []byte
-	items   []jsonNode // of an array or object
-	keys    [][]byte   // of an object, as written, parallel to items
-	tooDeep bool       // something inside was passed over
+	items   []jsonNode // values of an array or object
+	keys    [][]byte   // keys of an object as written, parallel to items
+	tooDeep bool       // values nested too deeply were skipped
 }
 
 // parseJSON parses JSON that is known to be valid. Arrays and objects nested more than depth deep are skipped. For
@@ -101,15 +101,16 @@ func unquoteJSON(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// membersInPin returns the names of those members of a definition that its pin (hash) covers: those that models and
-// programs rely on, and those that are sent to clients of exposed servers. Other members are never passed on.
-func membersInPin() []string {
+// pinnedMemberNames returns the names of those members of a definition that its pin (hash) covers: the members that
+// models and programs rely on, and those that are sent to clients of exposed servers. Retort passes no other
+// member on.
+func pinnedMemberNames() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pinnedBefore returns the names of those members of a definition that its pin (hash) covered in format 1 of the file
-// with trusted definitions.
-func pinnedBefore() []string {
+// pinnedMemberNamesV1 returns the names of those members of a definition that its pin (hash) covered in format 1
+// of the file with trusted definitions.
+func pinnedMemberNamesV1() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
 
@@ -117,7 +118,7 @@ func pinnedBefore() []string {
 // object with those pinned members that are present and not null. It has no white space, keys in byte order, strings
 // with as few escapes as possible, and numbers as written. If a key occurs more than once, all its values are
 // included in their order.
-func computePin(definition jsonNode) string { return pinOver(definition, membersInPin()) }
+func computePin(definition jsonNode) string { return pinOver(definition, pinnedMemberNames()) }
 
 // pinOver returns the pin (hash) of a definition over the given members, which must be sorted.
 func pinOver(definition jsonNode, members []string) string {
@@ -166,7 +167,7 @@ func (n jsonNode) appendObject(dst []byte) []byte {
 	return closeBracket(dst, '}')
 }
 
-// closeBracket ends an array or object: it replaces the comma after the last item by the closing bracket.
+// closeBracket ends an array or object in dst: it replaces the comma after the last item by the closing bracket.
 func closeBracket(dst []byte, bracket byte) []byte {
 	if last := len(dst) - 1; dst[last] == ',' {
 		dst = dst[:last]

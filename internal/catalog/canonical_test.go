@@ -113,7 +113,7 @@ func FuzzParse(f *testing.F) {
 		n.appendCanonical(nil)
 		n.findMember("a")
 		readBody(text)
-		recallTool("s", text, "")
+		readStoredTool("s", text, "")
 	})
 }
 

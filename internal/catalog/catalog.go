@@ -20,29 +20,30 @@ import (
 	"retort/internal/core"
 )
 
-// Catalog holds all known servers and tools. It is safe for concurrent use.
+// Catalog holds the tool definitions of all known servers. It is safe for concurrent use.
 type Catalog struct {
-	dir     string // empty: memory only
+	dir     string // folder of the stored definitions; "": memory only
 	counts  *tokenCounts
-	learner *shapeLearner // nil: nothing is learned
+	learner *shapeLearner // learns result types; nil: nothing is learned
 	book    *trustStore
 	changes func(server string) core.ChangePolicy
-	sealed  func(server, property string) string // nil: nothing is
+	sealed  func(server, property string) string // see Options.Sealed; may be nil
 	scanner func() *sanitize.TextScanner
 
-	writing sync.Mutex // held while a file follows a change, so that files change in the same order
-	telling sync.Mutex // held while listeners are called
+	// writing is held from a change in memory until the file is written, so that files change in the same order.
+	writing   sync.Mutex
+	notifying sync.Mutex // held while listeners are called
 
-	current atomic.Pointer[core.Toolset]  // nil when something has changed since
-	watched atomic.Pointer[[]watchedFile] // trust files of servers with changed tools
+	current atomic.Pointer[core.Toolset]  // cached toolset; nil: something has changed since it was built
+	watched atomic.Pointer[[]watchedFile] // files with trusted definitions of the servers that have changed tools
 
 	mu         sync.Mutex
 	servers    map[string]*serverSource
 	static     map[string]*serverSource
-	trusts     map[string]*serverTrust // by server
-	kept       map[string]bool         // nil: all servers
+	trusts     map[string]*serverTrust // trusted definitions, by server
+	kept       map[string]bool         // servers in the toolset; nil: all
 	categories map[string]string
-	problems   map[string][]CatalogProblem // by server's name or file's path
+	problems   map[string][]CatalogProblem // by name of the server or path of the file
 	listeners  map[int]func(*core.Toolset)
 	lastID     int
 
@@ -52,38 +53,39 @@ type Catalog struct {
 // serverSource holds the tools of one server. It also says whether their definitions come from the running server,
 // from its stored file or from static files.
 type serverSource struct {
-	instructions string                // as received
-	shown        string                // the instructions without flags
-	flags        []core.DefinitionFlag // of the instructions
-	tools        []*core.Tool          // with a category only if static
+	instructions string                // as the server sent them
+	shown        string                // instructions without the suspicious parts
+	flags        []core.DefinitionFlag // suspicious parts of the instructions
+	tools        []*core.Tool          // without categories, unless static
 	cached       bool
 	static       bool
 
-	category    string       // of the server
-	categorized []*core.Tool // tools with their categories; nil until needed
+	category    string       // category of the server
+	categorized []*core.Tool // copies of tools with their categories; nil until needed
 }
 
-// ListingChange lists the differences between a new list of a server's tools and the previous one.
+// ListingChange says how a new list of a server's tools differs from the previous one.
 type ListingChange struct {
-	Added, Removed []string         // names, in the order of the listing they are in
-	Changed        []string         // names of tools whose pin is another
-	Unchanged      int              // number of tools
+	Added, Removed []string         // names of tools, in the order of the list that has them
+	Changed        []string         // names of tools whose pin (definition hash) has changed
+	Unchanged      int              // number of unchanged tools
 	Problems       []CatalogProblem // definitions that were skipped or used only in part
 }
 
 // Options determines where a catalog is stored and how it treats changed tools.
 type Options struct {
-	Dir string // made if missing; empty: nothing is stored
+	Dir string // folder, created if missing; "": nothing is stored
 	// Key is the path of the key that seals the trusted definitions. The key is created when first needed. No server
 	// may be able to read it. If the path is empty, trusted definitions are not stored.
 	Key string
 	// Changes returns how tools of a server are treated when their definition differs from the trusted one. If it is
 	// nil, such tools are blocked.
 	Changes func(server string) core.ChangePolicy
-	// Sealed returns the type of personal data, such as "email", for which a property in the answers of a server's
-	// tools is hidden from programs, or "" if programs see it. If Sealed is nil, nothing is hidden.
+	// Sealed returns the type of personal data, such as "email", for which the values of a property in a server's
+	// results are hidden from programs. It returns "" if programs see the values. If Sealed is nil, nothing is
+	// hidden.
 	Sealed func(server, property string) string
-	// Learn makes the catalog infer the answer types of tools that do not declare them.
+	// Learn makes the catalog infer the result types of tools that do not declare them.
 	Learn bool
 }
 
@@ -151,7 +153,7 @@ func (c *Catalog) loadServers() error {
 			continue
 		}
 		c.trusts[server] = c.book.readTrust(server)
-		tools, problems := recallAll(server, body, c.trusts[server], c.scanner)
+		tools, problems := readStored(server, body, c.trusts[server], c.scanner)
 		c.servers[server] = c.newSource(body.Instructions, tools)
 		c.servers[server].cached = true
 		c.problems[server] = problems
@@ -165,9 +167,9 @@ func (c *Catalog) Close() error {
 	return c.counts.saveFile(c.knownPins())
 }
 
-// ReplaceListing replaces the tools of a server by definitions as received from it. Broken definitions are skipped;
-// if several have the same name, the first is used. Both are reported in the ListingChange and by ListProblems. If
-// writing to disk fails, that is reported, too. An error means that nothing was changed.
+// ReplaceListing replaces the tools of a server by the definitions that the server sent. It skips broken
+// definitions; if several have the same name, it uses the first. Both are reported in the ListingChange and by
+// ListProblems, and so are errors of writing to disk. If ReplaceListing returns an error, it has changed nothing.
 func (c *Catalog) ReplaceListing(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
 	if server == "" {
 		return ListingChange{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
@@ -200,7 +202,7 @@ func (c *Catalog) newSource(instructions string, tools []*core.Tool) *serverSour
 	return s
 }
 
-// compareTools returns the differences between tools and the known tools of a server.
+// compareTools returns how a new list of a server's tools differs from the known one.
 func compareTools(known *serverSource, tools []*core.Tool) (change ListingChange) {
 	before := map[string]string{}
 	if known != nil {
@@ -295,7 +297,7 @@ func (c *Catalog) RejudgeAll() {
 }
 
 // KeepServers limits the toolset to these servers and to the static definitions, which LoadStatic has read from
-// files. The stored files of other servers stay on disk.
+// files. It does not delete the stored files of other servers.
 func (c *Catalog) KeepServers(servers []string) {
 	c.mu.Lock()
 	c.kept = map[string]bool{}
@@ -342,8 +344,8 @@ func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 }
 
 func (c *Catalog) notifyChange() {
-	c.telling.Lock()
-	defer c.telling.Unlock()
+	c.notifying.Lock()
+	defer c.notifying.Unlock()
 	c.mu.Lock()
 	ids := slices.Sorted(maps.Keys(c.listeners))
 	listeners := make([]func(*core.Toolset), len(ids))

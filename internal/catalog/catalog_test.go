@@ -51,8 +51,8 @@ func replace(t *testing.T, c *Catalog, server string, texts ...string) ListingCh
 	return change
 }
 
-// listing returns "server.tool" for each tool in a toolset.
-func listing(ts *core.Toolset) []string {
+// toolNames returns "server.tool" for each tool in a toolset.
+func toolNames(ts *core.Toolset) []string {
 	all := []string{}
 	for _, s := range ts.Servers {
 		for _, t := range s.Tools {
@@ -176,7 +176,7 @@ func TestColdStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = open(t, dir)
-	if diff := cmp.Diff([]string{"GIT/HUB.other", "git/hub.list_issues", "git/hub.odd"}, listing(c.Toolset())); diff != "" {
+	if diff := cmp.Diff([]string{"GIT/HUB.other", "git/hub.list_issues", "git/hub.odd"}, toolNames(c.Toolset())); diff != "" {
 		t.Fatal(diff)
 	}
 	s, _ := c.Toolset().FindServer("git/hub")
@@ -198,7 +198,7 @@ func TestColdStart(t *testing.T) {
 	if err := c.ForgetServer("git/hub"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"GIT/HUB.other"}, listing(open(t, dir).Toolset())); diff != "" {
+	if diff := cmp.Diff([]string{"GIT/HUB.other"}, toolNames(open(t, dir).Toolset())); diff != "" {
 		t.Error(diff)
 	}
 	if err := c.ForgetServer("never known"); err != nil {
@@ -229,14 +229,14 @@ func TestDamagedFilesAreIgnored(t *testing.T) {
 			c := open(t, dir)
 			replace(t, c, "good", `{"name":"a"}`)
 			c.KeepServers([]string{"good"})
-			if diff := cmp.Diff([]string{"good.a"}, listing(c.Toolset())); diff != "" {
+			if diff := cmp.Diff([]string{"good.a"}, toolNames(c.Toolset())); diff != "" {
 				t.Error(diff)
 			}
 			if said := problems(c); !strings.Contains(said, path) {
 				t.Errorf("the file is not named: %q", said)
 			}
 			replace(t, c, "s", issue)
-			if got := listing(open(t, dir).Toolset()); !slices.Contains(got, "s.list_issues") {
+			if got := toolNames(open(t, dir).Toolset()); !slices.Contains(got, "s.list_issues") {
 				t.Errorf("the file is not mended: %v", got)
 			}
 		})
@@ -269,7 +269,7 @@ func TestFileOfAnotherServerIsIgnored(t *testing.T) {
 	}
 	c := open(t, dir)
 	if c.Toolset().CountTools() != 0 || !strings.Contains(problems(c), "another server") {
-		t.Errorf("%v, %s", listing(c.Toolset()), problems(c))
+		t.Errorf("%v, %s", toolNames(c.Toolset()), problems(c))
 	}
 }
 
@@ -311,11 +311,11 @@ func TestKeep(t *testing.T) {
 	replace(t, c, "a", `{"name":"x"}`)
 	replace(t, c, "b", `{"name":"x"}`, `{}`)
 	c.KeepServers([]string{"a", "c"})
-	if diff := cmp.Diff([]string{"a.x"}, listing(c.Toolset())); diff != "" || problems(c) != "" {
+	if diff := cmp.Diff([]string{"a.x"}, toolNames(c.Toolset())); diff != "" || problems(c) != "" {
 		t.Errorf("%s %s", diff, problems(c))
 	}
 	c.KeepServers([]string{"b"})
-	if diff := cmp.Diff([]string{"b.x"}, listing(c.Toolset())); diff != "" || problems(c) == "" {
+	if diff := cmp.Diff([]string{"b.x"}, toolNames(c.Toolset())); diff != "" || problems(c) == "" {
 		t.Errorf("%s %s", diff, problems(c))
 	}
 	c.KeepServers(nil)
@@ -332,10 +332,10 @@ func TestToolsetIsASnapshot(t *testing.T) {
 		t.Error("another toolset without a change")
 	}
 	replace(t, c, "a", `{"name":"y"}`)
-	if diff := cmp.Diff([]string{"a.x"}, listing(before)); diff != "" {
+	if diff := cmp.Diff([]string{"a.x"}, toolNames(before)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a.y"}, listing(c.Toolset())); diff != "" {
+	if diff := cmp.Diff([]string{"a.y"}, toolNames(c.Toolset())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -343,7 +343,7 @@ func TestToolsetIsASnapshot(t *testing.T) {
 func TestOnChange(t *testing.T) {
 	c := open(t, "")
 	var told []string
-	stop := c.OnChange(func(ts *core.Toolset) { told = append(told, strings.Join(listing(ts), " ")) })
+	stop := c.OnChange(func(ts *core.Toolset) { told = append(told, strings.Join(toolNames(ts), " ")) })
 	replace(t, c, "a", `{"name":"x"}`)
 	replace(t, c, "b", `{"name":"y"}`)
 	c.KeepServers([]string{"b"})
@@ -373,7 +373,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if diff := cmp.Diff(listing(c.Toolset()), listing(open(t, c.dir).Toolset())); diff != "" {
+	if diff := cmp.Diff(toolNames(c.Toolset()), toolNames(open(t, c.dir).Toolset())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -437,7 +437,7 @@ func TestLoadStatic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"crm.find_lead", "crm.empty", "crm.unnamed", "live.real", "warehouse.query"}, listing(c.Toolset())); diff != "" {
+	if diff := cmp.Diff([]string{"crm.find_lead", "crm.empty", "crm.unnamed", "live.real", "warehouse.query"}, toolNames(c.Toolset())); diff != "" {
 		t.Error(diff)
 	}
 	crm, _ := c.Toolset().FindServer("crm")

@@ -60,10 +60,10 @@ var categories = [...]struct {
 	{"memory", "memory mem0 kgrag", "entity relation observation memory graph"},
 }
 
-// byProduct and byWord return maps from words to indexes of categories.
+// byProduct and byWord return maps from words to indexes in categories.
 var (
-	// byProduct maps names of well-known servers to indexes in categories. byWord does the same for words in names
-	// and descriptions of tools.
+	// byProduct returns a map from names of well-known servers to indexes in categories. byWord returns one from
+	// words in names and descriptions of tools.
 	byProduct = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].products }) })
 	byWord    = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].words }) })
 )
@@ -112,11 +112,11 @@ func majorityCategory(tools []*core.Tool) string {
 	return v.strongestCategory(Other, len(tools))
 }
 
-// categoryVotes counts points for each category.
+// categoryVotes counts points for each category, by its index in categories.
 type categoryVotes [len(categories)]int
 
-// countWords gives points to the categories that words in a text stand for. A word that is unknown and ends in s
-// counts like the word without the s.
+// countWords gives points to the categories of the words in a text. A word that is unknown and ends in s counts
+// like the word without the s.
 func (v *categoryVotes) countWords(text string, points int) {
 	for _, word := range splitWords(text) {
 		found, ok := byWord()[word]
@@ -129,8 +129,8 @@ func (v *categoryVotes) countWords(text string, points int) {
 	}
 }
 
-// strongestCategory returns the category with the most points. If no category has at least as many points as the
-// argument enough says, it returns the argument otherwise.
+// strongestCategory returns the category with the most points. If no category has at least enough points, it
+// returns the argument otherwise.
 func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {

@@ -17,7 +17,7 @@ type watchedFile struct {
 }
 
 // mergeListing records newly listed tools of a server in the server's trusted definitions. It adds tools that were
-// unknown, and notes which known tools have another definition now. The caller must hold the mutex writing.
+// unknown, and notes which known tools have another definition now. The caller must hold c.writing.
 func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]
@@ -36,8 +36,8 @@ func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.trusts[server] = next
 }
 
-// judgeTools marks those tools of a server that differ from the trusted definitions. The caller must hold mu and must
-// not share the tools yet.
+// judgeTools marks those tools of a server that differ from the trusted definitions. The caller must hold c.mu and
+// must not have shared the tools yet.
 func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	t := c.trusts[server]
 	if t == nil || t.unknown == "" && t.records == nil {
@@ -53,8 +53,8 @@ func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	}
 }
 
-// newVariant returns a copy of the tool in the argument known, but with another definition, which the server lists
-// over one of its connections only. The copy is marked as changed unless that definition is trusted.
+// newVariant returns a copy of the tool known with another definition, which the server lists over only one of its
+// connections. The copy is marked as changed unless that definition is trusted.
 func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {
@@ -78,7 +78,8 @@ func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
 	c.watched.Store(&list)
 }
 
-// hasNewTrust reports whether a watched trust file was written, which may mean that a tool is trusted again.
+// hasNewTrust reports whether a file with trusted definitions was written that watchTrustFiles has chosen. A tool
+// may then be trusted again.
 func (c *Catalog) hasNewTrust() bool {
 	list := c.watched.Load()
 	return list != nil && c.book.isPersistent() &&
@@ -153,8 +154,8 @@ func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	return nil
 }
 
-// chooseTools returns the tools whose pins (definition hashes) are given. It returns an error if one of these tools
-// has another pin now or is no longer listed.
+// chooseTools returns the tools whose pins (definition hashes) are given. It returns an error if one of these
+// tools has another pin now or is no longer listed. If all is set, pins must name every tool.
 func chooseTools(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxProse   = 64 << 10 // bytes of all prose of one definition
-	maxFlags   = 64       // of one definition
-	maxExcerpt = 120      // bytes
+	maxProse   = 64 << 10 // bytes of all texts for readers in one definition
+	maxFlags   = 64       // flags of one definition
+	maxExcerpt = 120      // bytes of suspicious text that a flag quotes
 )
 
 // definitionCleaner removes suspicious text from a definition before a model sees it, and flags what it removes. A
@@ -23,11 +23,11 @@ type definitionCleaner struct {
 	scanner  *sanitize.TextScanner
 	where    [][]byte // path to the value being examined
 	flags    []core.DefinitionFlag
-	size     int    // bytes of prose so far
-	withheld string // where the first name or value is that does not pass; "" if all do
+	size     int    // bytes of texts for readers so far
+	withheld string // path of the first suspicious name or needed value; "": none was found
 	names    []string
-	prose    []string // in the order of the definition, as all
-	all      []string // names and prose
+	prose    []string // texts for readers, in the order of the definition
+	all      []string // names and texts, in the order of the definition
 }
 
 // cleanDefinition removes from the tool t everything that a model must not see. d is the tool's parsed definition.
@@ -41,7 +41,7 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	for i, key := range d.keys {
 		name := stringContents(key)
 		again := slices.ContainsFunc(d.keys[i+1:], func(later []byte) bool { return bytes.Equal(stringContents(later), name) })
-		if again || !readElsewhere(string(name), d.items[i]) {
+		if again || !isCheckedElsewhere(string(name), d.items[i]) {
 			c.withinStep(name, func() { c.acceptsValue(d.items[i]) }) // of a key that is written twice the last counts here
 		}
 	}
@@ -50,9 +50,9 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether cleanDefinition can skip a member of a definition. It can skip members that other
-// code reads and cleans, and "icons", which contains no text for models.
-func readElsewhere(name string, item jsonNode) bool {
+// isCheckedElsewhere reports whether cleanDefinition can skip a member of a definition, because other code reads
+// and cleans it or because it contains no text for models, as "icons" does.
+func isCheckedElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
 		return item.firstByte() == '"'
@@ -69,7 +69,7 @@ func (c *definitionCleaner) cleanSchemaPart(d jsonNode, key string, schema *json
 	}
 }
 
-// isShowable reports whether a model may see every name in a schema that was learned from answers.
+// isShowable reports whether a model may see every name in a schema that was learned from results.
 func (c *Catalog) isShowable(schema json.RawMessage) bool {
 	look := definitionCleaner{scanner: c.scanner()}
 	look.cleanSchema(parseJSON(schema, maxDepth))
@@ -112,7 +112,7 @@ func excerptOf(text string) string {
 	return core.EscapeIllegible(strings.Join(strings.Fields(text), " "))
 }
 
-// cleanText returns prose without suspicious parts.
+// cleanText returns a text for readers without its suspicious parts, and adds a flag for each removed part.
 func (c *definitionCleaner) cleanText(text string) string {
 	if text == sanitize.Mark {
 		return text
@@ -158,7 +158,8 @@ func (c *definitionCleaner) withholdDefinition() {
 	}
 }
 
-// acceptsValue reports whether a model may see every name and text in a value. If not, it flags the reasons.
+// acceptsValue reports whether a model may see every name and text in a value. If not, it flags the suspicious
+// ones.
 func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	passes := true
 	for _, key := range n.keys {
@@ -186,16 +187,16 @@ func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 // letters have another meaning there.
 func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	text, _ := unquoteJSON(n.raw)
-	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.TextFinding) bool { return slices.Contains(inPatterns, f.Rule) })
+	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.TextFinding) bool { return slices.Contains(rulesNotInPatterns, f.Rule) })
 	if c.addFlags(text, found); len(found) > 0 {
 		c.withholdDefinition()
 	}
 	return n.raw
 }
 
-// inPatterns lists the rules for suspicious text that are not applied to regular expressions. A schema contains
-// regular expressions as the value of "pattern". Their brackets, for example, would look like links.
-var inPatterns = []string{"link", "encoded", "homoglyph"}
+// rulesNotInPatterns lists the rules for suspicious text that are not applied to regular expressions, which a
+// schema contains as the value of "pattern". Their brackets, for example, would look like links.
+var rulesNotInPatterns = []string{"link", "encoded", "homoglyph"}
 
 // splitName splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.
 func splitName(name string) string {
@@ -221,15 +222,15 @@ func splitName(name string) string {
 	return string(words)
 }
 
-// memberRole classifies the content of a member of a schema.
+// memberRole says how the value of a schema's member must be cleaned.
 type memberRole uint8
 
 const (
-	partOther   memberRole = iota // undefined keywords; advice
-	partSchema                    // a schema, or a list of some
-	partSchemas                   // schemas by name
+	partOther   memberRole = iota // undefined keywords, and advice
+	partSchema                    // a schema or a list of schemas
+	partSchemas                   // an object that maps names to schemas
 	partProse                     // text for readers
-	partExample                   // values that nothing depends on
+	partExample                   // values that no call depends on
 	partNeeded                    // names and values that calls need
 	partPattern                   // a regular expression
 )
@@ -308,8 +309,8 @@ func (c *definitionCleaner) cleanKeyword(keyword string, kind memberRole, item j
 	return c.cleanUnknown(keyword, item)
 }
 
-// cleanUnknown checks a member that JSON Schema does not define. Suspicious text in it is left out. If a structured
-// value is suspicious, the definition is withheld, because a $ref may refer to it.
+// cleanUnknown checks a member that JSON Schema does not define. It drops the member if it is a suspicious text.
+// If a structured value is suspicious, it withholds the whole definition, because a $ref may refer to the value.
 func (c *definitionCleaner) cleanUnknown(keyword string, item jsonNode) []byte {
 	switch ok := c.acceptsName(keyword) && c.acceptsValue(item); {
 	case ok:
@@ -345,7 +346,7 @@ func stringContents(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// cleanTexts returns n with each text in it replaced by the result of f. It leaves out members with suspicious names.
+// cleanTexts returns n with each string in it replaced by the result of f. It drops members with suspicious names.
 func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -367,8 +368,8 @@ func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte
 	return n.raw
 }
 
-// rewriteItems encodes n again. In place of item number i it writes the result of item(i), and leaves the item out if
-// that is nil. If no item changes, it returns the same bytes.
+// rewriteItems returns n with the item at each index i replaced by item(i), or dropped if that is nil. If no item
+// changes, it returns the same bytes.
 func (n jsonNode) rewriteItems(item func(i int) []byte) []byte {
 	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
@@ -395,7 +396,7 @@ func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
-// withValues returns n encoded again with its items replaced by values. A nil value drops the item.
+// withValues returns n with its items replaced by values. A nil value drops the item.
 func (n jsonNode) withValues(values [][]byte) []byte {
 	text := []byte{n.raw[0]}
 	for i, value := range values {
@@ -410,7 +411,8 @@ func (n jsonNode) withValues(values [][]byte) []byte {
 	return closeBracket(text, n.raw[0]+2) // ] and } follow [ and { by two
 }
 
-// stripProse returns a schema without descriptions and other texts: only names, types and values that calls need.
+// stripProse returns a schema without descriptions and other texts for readers. It keeps names, types and the
+// values that calls need.
 func stripProse(n jsonNode) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -496,8 +498,8 @@ func (c *definitionCleaner) cleanDetail(name, key string, item jsonNode) []byte 
 	return nil
 }
 
-// cleanArgument removes suspicious text from the definition of a prompt's argument. The argument's name stays,
-// because requests need it; a suspicious name withholds the prompt.
+// cleanArgument removes suspicious text from the definition of a prompt's argument. It never changes the
+// argument's name, because requests need it. If the name is suspicious, it withholds the prompt.
 func (c *definitionCleaner) cleanArgument(d jsonNode) []byte {
 	return d.rewriteItems(func(i int) []byte {
 		name := string(stringContents(d.keys[i]))

@@ -12,16 +12,16 @@ import (
 
 const (
 	countsFile       = "tokens.json"
-	maxUnsavedCounts = 256 // counts that may be lost by a crash
+	maxUnsavedCounts = 256 // number of counts that a crash may lose
 )
 
 // tokenCounts stores the token counts of definitions in a file, by pin (hash of the definition).
 type tokenCounts struct {
-	path string // empty: not stored
+	path string // "": the counts are not stored
 
 	mu    sync.Mutex
 	known map[string]int
-	fresh int // set since the last save
+	fresh int // number of counts set since the last save
 }
 
 type countsBody struct {

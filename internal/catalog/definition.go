@@ -13,15 +13,15 @@ import (
 
 const (
 	maxName  = 256    // bytes of a tool's name
-	maxTools = 50_000 // of one server
+	maxTools = 50_000 // tools of one server
 )
 
-// CatalogProblem represents a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
-// was ignored.
+// CatalogProblem represents a problem that retort doctor reports: a definition that was skipped or used only in part,
+// or a file that was ignored.
 type CatalogProblem struct {
-	Server  string // empty if it is about a file
-	Tool    string // empty if it is about the server as a whole
-	File    string // path; empty if it is about a definition
+	Server  string // "" if the problem is in a file
+	Tool    string // "" if the problem affects the whole server
+	File    string // path; "" if the problem is in a definition that a server sent
 	Message string
 }
 
@@ -40,12 +40,12 @@ func readAll(server string, definitions []json.RawMessage, s *sanitize.TextScann
 	return readDefinitions(server, definitions, func(i int) (*core.Tool, []string, error) { return readDefinition(server, definitions[i], s) })
 }
 
-// recallAll builds tools from stored definitions that readAll has accepted before. It does not check a definition
+// readStored builds tools from stored definitions that readAll has accepted before. It does not check a definition
 // again if it equals the trusted one byte for byte. It checks all others, because another program may have written
 // them.
-func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.TextScanner) ([]*core.Tool, []CatalogProblem) {
+func readStored(server string, b fileBody, t *serverTrust, s func() *sanitize.TextScanner) ([]*core.Tool, []CatalogProblem) {
 	return readDefinitions(server, b.Tools, func(i int) (*core.Tool, []string, error) {
-		tool, notes, err := recallTool(server, b.Tools[i], b.Pins[i])
+		tool, notes, err := readStoredTool(server, b.Tools[i], b.Pins[i])
 		if err == nil && t.isTrusted(tool) {
 			return tool, notes, nil
 		}
@@ -134,8 +134,9 @@ func IdentifyTool(definition json.RawMessage) (name, digest string) {
 	return name, computePin(d)
 }
 
-// recallTool builds a tool from a definition that was accepted before, with fewer checks.
-func recallTool(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
+// readStoredTool builds a tool from a stored definition that was accepted before, with fewer checks than
+// readDefinition.
+func readStoredTool(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
 	return buildTool(server, parseJSON(raw, 2), pin) // annotations are the second level
 }
 

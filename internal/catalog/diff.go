@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxDiff      = 64 << 10 // bytes
-	maxDiffLines = 2000     // of one field; beyond it, all of the old and then all of the new
-	contextLines = 2        // equal lines shown around differences
+	maxDiff      = 64 << 10 // bytes of a comparison
+	maxDiffLines = 2000     // lines of one field; a longer field is shown completely in its old and new form
+	contextLines = 2        // number of equal lines shown around a difference
 )
 
 // diffDefinitions describes how two definitions differ, field by field, in lines that begin with "-", "+" or a blank.

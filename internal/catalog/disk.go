@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	fileFormat       = 1         // of the files; one with another is ignored
-	maxFile          = 512 << 20 // bytes
+	fileFormat       = 1         // version of the file format; files with another version are ignored
+	maxFile          = 512 << 20 // size of a file in bytes
 	toolsSuffix      = ".tools.json"
-	abandonedAfter   = time.Hour // after which a temporary file belongs to no running process
+	abandonedAfter   = time.Hour // age from which a temporary file belongs to no running process
 	temporaryPattern = ".tmp-*"
 )
 
@@ -36,7 +36,7 @@ type fileHeader struct {
 type fileBody struct {
 	Instructions string
 	Tools        []json.RawMessage
-	Pins         []string // of Tools
+	Pins         []string // pins (definition hashes) of Tools
 }
 
 // fileName returns the file name for a server's definitions. It contains a digest of the server's name, because names

@@ -11,22 +11,23 @@ import (
 	"retort/internal/core"
 )
 
-// ToolObservation is one answer of a tool, as a program received it.
+// ToolObservation is one result of a tool, as a program received it. The catalog learns the tool's result type
+// from it.
 type ToolObservation struct {
 	Tool   *core.Tool
-	Answer json.RawMessage // it must not change any more
+	Answer json.RawMessage // the caller must not change it afterwards
 	// Private reports whether a key of an object is personal. If nil, no key is.
 	Private func(key string) bool
 }
 
 const (
-	maxQueued  = 64       // observations that wait; more are dropped
-	maxWaiting = 16 << 20 // bytes of them
-	maxLearned = 1000     // tools of one server
+	maxQueued  = 64       // waiting observations; further ones are dropped
+	maxWaiting = 16 << 20 // bytes of waiting observations
+	maxLearned = 1000     // tools of one server whose types are learned
 	saveEvery  = 5 * time.Second
 
-	// enoughAnswers is the number of answers of a tool up to which every answer is examined. Of later answers, only
-	// one in observeEvery is examined.
+	// enoughAnswers is the number of results of a tool up to which every result is examined. Of later results,
+	// only one in observeEvery is examined.
 	enoughAnswers = 100
 	observeEvery  = 8
 
@@ -37,43 +38,47 @@ const (
 	restWork  = 50
 )
 
-// shapeLearner learns the types of answers in the background. The methods of a nil shapeLearner do nothing.
+// shapeLearner learns the types of tool results in the background. The methods of a nil shapeLearner do nothing.
 type shapeLearner struct {
 	catalog *Catalog
 	queue   chan ToolObservation
-	waiting atomic.Int64 // bytes in queue
-	passed  atomic.Int64 // answers of tools that need no more of them
+	waiting atomic.Int64 // bytes of the results in queue
+	passed  atomic.Int64 // number of results of tools with enough results
 	ending  chan struct{}
 	start   sync.Once
 	stop    sync.Once
 	ended   sync.WaitGroup
-	news    atomic.Bool  // something is to be published
-	notTill atomic.Int64 // when the next toolset may be made, in nanoseconds since 1970
+	news    atomic.Bool  // the toolset lacks newly learned types
+	notTill atomic.Int64 // earliest time of the next rebuild of the toolset, in nanoseconds since 1970
 
 	saving sync.Mutex
 
 	mu      sync.Mutex
 	servers map[string]map[string]*learnedTool // by server and tool
-	unsaved map[string]bool                    // servers
-	names   map[string]bool                    // keys that were found not to be personal
+	unsaved map[string]bool                    // servers with types that are not saved
+	names   map[string]bool                    // keys that are known not to be personal
 }
 
-// learnedTool holds the inferred answer type of one tool. It covers only answers of the definition with this pin.
+// learnedTool holds the inferred result type of one tool. It covers only results of the definition with this pin
+// (hash).
 type learnedTool struct {
-	pin    string
-	shape  *infer.AnswerShape
-	schema json.RawMessage // of shape
-	count  int             // of answers
-	steady int             // of them, the last ones that brought nothing new
-	fresh  int             // of those that are not saved yet
-	told   *core.LearnedSchema
-	shared *sharedShape // what was learned elsewhere; nil if there is nothing, or if an answer here differed
+	pin       string
+	shape     *infer.AnswerShape
+	schema    json.RawMessage // JSON Schema of shape
+	count     int             // number of observed results
+	steady    int             // number of the newest results that did not change the type
+	fresh     int             // number of results that are not saved yet
+	published *core.LearnedSchema
+	// shared is the type from a file of tool definitions. It is nil if there is no such type, or if a result here
+	// differed from it.
+	shared *sharedShape
 }
 
-// sharedShape is an answer type that was learned with another data directory. It comes from a file of tool definitions.
+// sharedShape is a result type that was learned with another data directory. It comes from a file of tool
+// definitions.
 type sharedShape struct {
 	shape   *infer.AnswerShape
-	schema  json.RawMessage // of shape
+	schema  json.RawMessage // JSON Schema of shape
 	answers int
 	steady  int
 }
@@ -91,8 +96,8 @@ func newLearner(c *Catalog) *shapeLearner {
 	}
 }
 
-// LearnShape passes an answer to the background learner. It never waits: if the learner's queue is full, the answer is
-// ignored.
+// LearnShape queues a result for learning in the background. It never blocks: if the queue is full, it drops the
+// result.
 func (c *Catalog) LearnShape(o ToolObservation) {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
@@ -109,8 +114,8 @@ func (c *Catalog) LearnShape(o ToolObservation) {
 	}
 }
 
-// InferType returns the type of a tool's answers that one answer shows, together with what was learned from earlier
-// ones. It returns nil if nothing may be learned or shown. The arguments are those of ToolObservation.
+// InferType returns a tool's result type, inferred from the given result and from what was learned earlier. It
+// learns nothing from the given result. It returns nil if nothing may be learned or shown.
 func (c *Catalog) InferType(o ToolObservation) *core.LearnedSchema {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 {
@@ -132,8 +137,8 @@ func (c *Catalog) InferType(o ToolObservation) *core.LearnedSchema {
 	return &core.LearnedSchema{Schema: schema, Observations: count}
 }
 
-// OutlineAnswer returns the names of the fields of an answer in short form; see infer.OutlineDocument. It returns "" if
-// nothing may be learned.
+// OutlineAnswer returns the names of the fields of a result in short form; see infer.OutlineDocument. It returns
+// "" if nothing may be learned of the tool.
 func (c *Catalog) OutlineAnswer(o ToolObservation) string {
 	if c.learner == nil || len(o.Tool.OutputSchema) > 0 {
 		return ""
@@ -207,7 +212,7 @@ func (l *shapeLearner) storeLearned(server, tool string, k *learnedTool) {
 	l.servers[server][tool] = k
 }
 
-// joinShape merges the type inferred from an answer into the known one.
+// joinShape merges the type inferred from one result into the learned type.
 func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	if joined := infer.JoinShapes(k.shape, seen); !infer.EqualShapes(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
@@ -217,8 +222,8 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	}
 }
 
-// visible returns what is known of a tool's answers: the shared type as long as no answer here differs from it, else
-// what was learned here. The schema is nil if nothing is known.
+// visible returns the result type to show for a tool: the shared type as long as no result here differs from it,
+// otherwise the type that was learned here. The schema is nil if nothing is known.
 func (k *learnedTool) visible() *core.LearnedSchema {
 	if s := k.shared; s != nil {
 		return &core.LearnedSchema{
@@ -228,19 +233,19 @@ func (k *learnedTool) visible() *core.LearnedSchema {
 	return &core.LearnedSchema{Schema: k.schema, Observations: k.count, Steady: k.steady}
 }
 
-// publishShape makes the learned answer type of a tool visible in the toolset. If the toolset already has the same
-// type, only the number of observed answers changes there. A small number is updated each time, a larger one only
-// when it has grown by a quarter. The caller must hold mu.
+// publishShape makes the learned result type of a tool visible in the toolset. If the toolset already has the same
+// type, only the number of observed results changes there. A small number is updated each time, a larger one only
+// when it has grown by a quarter. The caller must hold l.mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	now := k.visible()
-	isSame := k.told != nil && string(k.told.Schema) == string(now.Schema) && k.told.Shared == now.Shared
-	if isSame && now.Observations > few && 4*now.Observations < 5*k.told.Observations {
+	isSame := k.published != nil && string(k.published.Schema) == string(now.Schema) && k.published.Shared == now.Shared
+	if isSame && now.Observations > few && 4*now.Observations < 5*k.published.Observations {
 		return
 	}
 	l.news.Store(true)
-	if k.told = nil; now.Schema != nil && l.catalog.isShowable(now.Schema) {
-		k.told = now
+	if k.published = nil; now.Schema != nil && l.catalog.isShowable(now.Schema) {
+		k.published = now
 	}
 }
 
@@ -249,7 +254,7 @@ func (l *shapeLearner) publishShape(k *learnedTool) {
 const maxAsked = 4096
 
 // cachePrivate returns a function that reports, like the function ask, whether a key is personal. It remembers the
-// keys that are not personal and calls ask for none of them again. Only the goroutine that learns may call the
+// keys that are not personal and does not call ask for them again. Only the goroutine that learns may call the
 // returned function.
 func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	if ask == nil {
@@ -270,8 +275,8 @@ func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	}
 }
 
-// isCurrent reports whether a tool has the definition that is currently listed. Answers of other definitions are not
-// learned.
+// isCurrent reports whether a tool has the definition that is currently listed. Results of other definitions are
+// not learned.
 func (c *Catalog) isCurrent(t *core.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,11 +317,11 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	}
 }
 
-// learnedFor returns the learned answer type of a tool for the toolset. It returns nil if no learned type may be
-// shown for the tool's current definition. The caller must hold mu.
+// learnedFor returns the learned result type of a tool for the toolset. It returns nil if no learned type may be
+// shown for the tool's current definition. The caller must hold l.mu.
 func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
-		return k.told
+		return k.published
 	}
 	return nil
 }
@@ -333,8 +338,8 @@ func (l *shapeLearner) noteRebuild(took time.Duration) {
 	}
 }
 
-// adoptLearned makes the next toolset contain newly learned types. Unchanged tools keep their pointers, so that data
-// derived from them stays valid. The caller must hold mu.
+// adoptLearned makes the next toolset contain newly learned types. Unchanged tools keep their pointers, so that
+// data derived from them stays valid. The caller must hold c.mu.
 func (c *Catalog) adoptLearned() {
 	l := c.learner
 	if l == nil || !l.hasNews() {
@@ -354,7 +359,7 @@ func (c *Catalog) adoptLearned() {
 }
 
 // markedCopies returns the tools, marked with their currently learned types. It copies a tool only if its type has
-// changed. The caller must hold mu.
+// changed. The caller must hold l.mu.
 func (l *shapeLearner) markedCopies(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {

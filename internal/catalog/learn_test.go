@@ -25,9 +25,9 @@ func openLearning(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-// answered passes answers of a tool to the catalog's learner, and waits until they are processed. It may only be
-// called in a synctest bubble.
-func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
+// learnAnswers passes results of a tool to the catalog's learner, and waits until they are processed. It may only
+// be called in a synctest bubble.
+func learnAnswers(t testing.TB, c *Catalog, server, tool string, answers ...string) {
 	t.Helper()
 	for _, a := range answers {
 		now, ok := c.Toolset().FindExact(server, tool)
@@ -39,9 +39,9 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 	synctest.Wait()
 }
 
-// known returns what the toolset says about a tool's learned answers: how many were observed, and their schema. It
-// first lets the pause between two rebuilds of the toolset pass, so that the newest result is included.
-func known(t testing.TB, c *Catalog, server, tool string) string {
+// learnedType returns what the toolset says about a tool's learned results: how many were observed, and their
+// schema. It first lets the pause between two rebuilds of the toolset pass, so that the newest result is included.
+func learnedType(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)
 	now, ok := c.Toolset().FindExact(server, tool)
@@ -54,7 +54,7 @@ func known(t testing.TB, c *Catalog, server, tool string) string {
 func expect(t *testing.T, c *Catalog, server, tool, want string) {
 	t.Helper()
 	synctest.Wait()
-	if got := known(t, c, server, tool); got != want {
+	if got := learnedType(t, c, server, tool); got != want {
 		t.Errorf("known about %s.%s:\n%s, want\n%s", server, tool, got, want)
 	}
 }
@@ -66,8 +66,8 @@ func learn(t *testing.T) {
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped, `{"name":"other"}`, `{"name":"typed","outputSchema":{"type":"object"}}`)
 	before, _ := c.Toolset().FindExact("s", "other")
-	answered(t, c, "s", "get", `{"a":1}`, `{"a":1,"b":"x"}`)
-	answered(t, c, "s", "typed", `{"a":1}`)
+	learnAnswers(t, c, "s", "get", `{"a":1}`, `{"a":1,"b":"x"}`)
+	learnAnswers(t, c, "s", "typed", `{"a":1}`)
 	const want = `2 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`
 	expect(t, c, "s", "get", want)
 	expect(t, c, "s", "typed", "nothing")
@@ -118,7 +118,7 @@ func learnAndForget(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped)
-	answered(t, c, "s", "get", `{"a":1}`)
+	learnAnswers(t, c, "s", "get", `{"a":1}`)
 	c.learner.saveShapes()
 	if err := c.ForgetServer("s"); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func openDamagedShapes(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped)
-	answered(t, c, "s", "get", `{"a":1}`)
+	learnAnswers(t, c, "s", "get", `{"a":1}`)
 	_ = c.Close()
 	path := filepath.Join(dir, shapesName("s"))
 	whole, err := os.ReadFile(path)
@@ -179,13 +179,13 @@ func openDamagedShapes(t *testing.T) {
 		if got := problems(c); !strings.Contains(got, path+": it is ignored") {
 			t.Errorf("%s: problems %q", name, got)
 		}
-		if got := known(t, c, "s", "get"); got != "nothing" {
+		if got := learnedType(t, c, "s", "get"); got != "nothing" {
 			t.Errorf("%s: %s", name, got)
 		}
-		answered(t, c, "s", "get", `{"b":1}`)
+		learnAnswers(t, c, "s", "get", `{"b":1}`)
 		_ = c.Close()
 		c = openLearning(t, dir)
-		if got := known(t, c, "s", "get"); !strings.HasPrefix(got, "1 ") || problems(c) != "" {
+		if got := learnedType(t, c, "s", "get"); !strings.HasPrefix(got, "1 ") || problems(c) != "" {
 			t.Errorf("%s: after it was written again: %s, %s", name, got, problems(c))
 		}
 	}
@@ -201,22 +201,22 @@ func learnInTwoEngines(t *testing.T) {
 	for _, c := range []*Catalog{a, b} {
 		replace(t, c, "s", untyped, `{"name":"other"}`)
 	}
-	answered(t, a, "s", "get", `{"a":1}`, `{"a":1}`)
-	answered(t, b, "s", "get", `{"b":1}`)
-	answered(t, b, "s", "other", `"x"`)
+	learnAnswers(t, a, "s", "get", `{"a":1}`, `{"a":1}`)
+	learnAnswers(t, b, "s", "get", `{"b":1}`)
+	learnAnswers(t, b, "s", "other", `"x"`)
 	a.learner.saveShapes()
 	b.learner.saveShapes()
-	answered(t, a, "s", "get", `{"c":1}`)
+	learnAnswers(t, a, "s", "get", `{"c":1}`)
 	var ends sync.WaitGroup
 	for _, c := range []*Catalog{a, b} {
 		ends.Go(func() { _ = c.Close() })
 	}
 	ends.Wait()
 	c := openLearning(t, dir)
-	if got := known(t, c, "s", "get"); got != `4 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}}}` {
+	if got := learnedType(t, c, "s", "get"); got != `4 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}}}` {
 		t.Error(got)
 	}
-	if got := known(t, c, "s", "other"); got != `1 {"type":"string"}` {
+	if got := learnedType(t, c, "s", "other"); got != `1 {"type":"string"}` {
 		t.Error(got)
 	}
 }

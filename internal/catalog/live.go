@@ -19,30 +19,30 @@ type ToolLister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// ConnectionLister represents a ToolLister that knows the state of its connections.
+// ConnectionLister is a ToolLister that knows the state of its connections.
 type ConnectionLister interface {
-	// Link returns how many connections to the server were made so far. The result up says whether the newest of them
-	// is still open.
+	// Link returns how many connections to the server were made so far. up reports whether the newest of them is
+	// still open.
 	Link(server string) (count int, up bool)
 }
 
-// ConnectionProber represents a ToolLister that can list a server over the same connection that a call would use.
+// ConnectionProber is a ToolLister that can list a server over the same connection that a call would use.
 type ConnectionProber interface {
-	// Own reports whether the core.Caller of ctx has a connection of its own to a server.
+	// Own reports whether the caller in ctx (core.Caller) has its own connection to a server, instead of one that
+	// callers share.
 	Own(ctx context.Context, server string) bool
-	// Pin returns the pin (definition hash) of a tool as the server lists it over the connection that a call of the
-	// core.Caller of ctx would use, or "" if the server does not list the tool. It lists the server again if the last
-	// listing began before the time in the argument since.
+	// Pin returns the pin (definition hash) of a tool as the server lists it over the connection that a call with
+	// ctx would use, or "" if the server does not list the tool. It lists the server again if the last listing
+	// began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
-	// ListOwn lists a server like ToolLister.List, but over the connection that a call of the core.Caller of ctx
-	// would use.
+	// ListOwn lists a server like ToolLister.List, but over the connection that a call with ctx would use.
 	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
 // LiveOptions configures a LiveCatalog.
 type LiveOptions struct {
 	Servers []string
-	Log     *slog.Logger // is called with changed tools; nil: nothing is called
+	Log     *slog.Logger // logs changed tools; nil: nothing is logged
 	// Count returns the number of tokens of a text.
 	Count func(text string) int
 }
@@ -59,34 +59,34 @@ type LiveCatalog struct {
 
 	mu      sync.Mutex
 	servers map[string]*watchedServer
-	counted map[string]int // tokens by pin
+	counted map[string]int // number of tokens, by pin
 }
 
-// watchedServer holds the state of one server that is kept current.
+// watchedServer holds the state of one server whose tools are listed in the background.
 type watchedServer struct {
 	changed chan struct{} // holds one item when the server should be listed again
-	first   chan struct{} // closed after the first answer or failure
+	first   chan struct{} // closed after the first listing or failure
 	ended   chan struct{} // closed when listing has stopped
 	cancel  context.CancelFunc
 
-	mu    sync.Mutex
-	err   *core.Error
-	at    time.Time       // when it was last listed, or that failed
-	link  int             // the connection over which
-	round chan struct{}   // closed when the listing under way or else the next one ends
-	asked bool            // a call waits for the next
-	told  map[string]bool // pins of changed tools that were logged
+	mu     sync.Mutex
+	err    *core.Error
+	at     time.Time       // time of the last listing or failure
+	link   int             // number of the connection that was used for it
+	round  chan struct{}   // closed when the current listing ends or, between listings, the next one
+	asked  bool            // a call waits for the next listing
+	logged map[string]bool // pins of changed tools that were logged
 }
 
 // Time limits for listings of a server's tools. A listing that is younger than freshListing need not be repeated
 // before a call. A connected server is listed again when its last listing is as old as relistInterval.
 const (
-	freshListing   = time.Minute     // a listing is good enough for a call
-	relistInterval = 5 * time.Minute // between listings of a server that is connected
+	freshListing   = time.Minute     // age up to which a listing need not be repeated before a call
+	relistInterval = 5 * time.Minute // between listings of a connected server
 
-	// firstPatience bounds how long a call waits for the first listing over a new connection. The bound is long
-	// because the server may connect slowly, and the call itself needs this connection, too. listTimeout bounds how
-	// long a call waits for any other listing.
+	// firstPatience bounds how long a call waits for the first listing over a new connection. It is long because
+	// the server may connect slowly, and the call itself needs this connection, too. listTimeout bounds how long a
+	// call waits for any other listing.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
 )
@@ -115,7 +115,7 @@ func (l *LiveCatalog) Add(name string) {
 	ctx, cancel := context.WithCancel(l.base)
 	w := &watchedServer{
 		changed: make(chan struct{}, 1), first: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
-		round: make(chan struct{}), told: map[string]bool{},
+		round: make(chan struct{}), logged: map[string]bool{},
 	}
 	l.mu.Lock()
 	l.servers[name] = w
@@ -169,7 +169,7 @@ func (l *LiveCatalog) NotifyChanged(server string) {
 	}
 }
 
-// keepListed lists one server whenever needed, until ctx is done.
+// keepListed lists the tools of one server and repeats that whenever they may have changed, until ctx is done.
 func (l *LiveCatalog) keepListed(ctx context.Context, name string, w *watchedServer) {
 	retry := firstRetry
 	for first := true; ; first = false {
@@ -217,8 +217,8 @@ func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 	}
 	tools := map[core.ChangePolicy][]string{}
 	for _, c := range l.catalog.ListChanges() {
-		if c.Server == name && !w.told[c.Pin] {
-			w.told[c.Pin] = true
+		if c.Server == name && !w.logged[c.Pin] {
+			w.logged[c.Pin] = true
 			tools[c.Policy] = append(tools[c.Policy], c.Tool)
 		}
 	}
@@ -244,8 +244,8 @@ func (w *watchedServer) finishListing(err error, link int) {
 	w.round = make(chan struct{})
 }
 
-// refreshServer lists the tools of a server before a call, unless they were listed over the open connection shortly
-// before. Concurrent calls share one listing.
+// refreshServer lists the tools of a server before a call, unless they were listed over the open connection within
+// freshListing. Concurrent calls share one listing.
 func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	w := l.findWatched(name)
 	if w == nil {
@@ -277,13 +277,12 @@ func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	}
 }
 
-// VetTool checks, before a call is sent, whether the core.Caller of ctx may call a tool. The tool's definition must
-// still be trusted. t is the tool as the execution knows it. If since is not zero, a person was asked about the call
-// at that time, and the server is listed again unless it was listed after that.
-//
-// The result now is the tool as listed over the connection that the call will use, or nil if there is no definition
-// to compare. If now.RequiresApproval is true, the call needs approval. warning is a text for readers of the Outcome.
-// If the tool is no longer listed, the call is allowed, and the server decides.
+// VetTool checks, before a call with ctx is sent, whether the tool's definition is still trusted. t is the tool as
+// the execution knows it. If since is not zero, a person was asked about the call at that time, and the server is
+// listed again unless it was listed after that. The result now is the tool as listed over the connection that the
+// call will use, or nil if there is no definition to compare. If now.RequiresApproval is true, the call needs
+// approval. warning is a text to add to the Outcome. If the tool is no longer listed, VetTool allows the call and
+// leaves the decision to the server.
 func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refreshServer(ctx, t.Server)
 	tools := l.catalog.Toolset()
@@ -312,8 +311,8 @@ func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time
 		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 
-// probeTool asks the server for the tool in the argument known over the connection that a call of ctx will use, and
-// returns the tool as listed there. own is true if its definition there differs from the one in the catalog.
+// probeTool lists the tool known over the connection that a call with ctx will use, and returns the tool as listed
+// there. own is true if its definition there differs from the one in the catalog.
 func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(ConnectionProber)
 	if !ok {
@@ -361,8 +360,8 @@ func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *co
 	return now, false, nil
 }
 
-// listVariant lists the tools of a server over the connection that a call of ctx will use. It returns a variant of
-// the tool in the argument known: the same tool with the definition that was listed there.
+// listVariant lists the tools of a server over the connection that a call with ctx will use. It returns a variant
+// of the tool known: the same tool with the definition that was listed there.
 func (l *LiveCatalog) listVariant(ctx context.Context, p ConnectionProber, known *core.Tool) (*core.Tool, error) {
 	definitions, _, err := p.ListOwn(ctx, known.Server)
 	if err != nil {
@@ -387,9 +386,9 @@ func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	return w.err
 }
 
-// FindDown finds the server that a tool's name probably refers to, among the servers whose tools are not known. That
-// is the server whose name, in any spelling, the tool's name begins with. The result why says why the server's tools
-// are not known. It is nil if there is no such server.
+// FindDown finds the server that an unknown tool's name probably refers to, among the servers whose tools are not
+// known. That is the server with whose name, in any spelling, the tool's name begins. why is the reason why the
+// server's tools are not known. It is nil if no such server is found.
 func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.allWatched() {
@@ -477,8 +476,8 @@ func (l *LiveCatalog) unknownServers() map[string]*watchedServer {
 	return unknown
 }
 
-// CountTokens returns how many tokens the definitions of all tools take in a client's context. Counts are cached by pin,
-// also on disk.
+// CountTokens returns how many tokens the definitions of all tools take in a client's context. It caches counts by
+// pin (definition hash), also on disk.
 func (l *LiveCatalog) CountTokens(tools *core.Toolset) int {
 	total := 0
 	for _, s := range tools.Servers {

@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// server is a ToolLister for one server, whose tools change without a notification.
-type server struct {
+// testLister is a ToolLister for one server, whose tools change without a notification.
+type testLister struct {
 	mu       sync.Mutex
 	tools    []string
 	listings int
@@ -24,7 +24,7 @@ type server struct {
 	err      error
 }
 
-func (s *server) List(ctx context.Context, _ string) ([]json.RawMessage, string, error) {
+func (s *testLister) List(ctx context.Context, _ string) ([]json.RawMessage, string, error) {
 	s.mu.Lock()
 	s.listings++
 	slow, all, err := s.slow, definitions(s.tools...), s.err
@@ -37,27 +37,27 @@ func (s *server) List(ctx context.Context, _ string) ([]json.RawMessage, string,
 	return all, "", err
 }
 
-func (s *server) Link(string) (int, bool) {
+func (s *testLister) Link(string) (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link, s.up
 }
 
-func (s *server) set(f func()) {
+func (s *testLister) set(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-// living returns three things: a ToolLister for the server "s", a LiveCatalog that has listed this server, and "a",
-// the only tool of the server. It may only be called in a synctest bubble.
-func living(t *testing.T, policy core.ChangePolicy) (*server, *LiveCatalog, *core.Tool) {
+// newLiveCatalog returns three things: a ToolLister for the server "s", a LiveCatalog that has listed this server,
+// and "a", the only tool of the server. It may only be called in a synctest bubble.
+func newLiveCatalog(t *testing.T, policy core.ChangePolicy) (*testLister, *LiveCatalog, *core.Tool) {
 	t.Helper()
 	c, err := Open(Options{Changes: func(string) core.ChangePolicy { return policy }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}
+	s := &testLister{tools: []string{define("a", "Adds.")}, link: 1, up: true}
 	l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
 	t.Cleanup(func() { _ = l.Close() })
 	l.WaitForListing(t.Context())
@@ -70,7 +70,7 @@ func living(t *testing.T, policy core.ChangePolicy) (*server, *LiveCatalog, *cor
 
 func TestVetNoticesWithoutNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesBlock)
+		s, l, tool := newLiveCatalog(t, core.ChangesBlock)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || s.listings != 1 {
 			t.Errorf("%v after %d listings", err, s.listings)
@@ -97,13 +97,13 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 }
 
 func TestVetListsOverANewConnection(t *testing.T) {
-	for name, change := range map[string]func(*server){
-		"another connection": func(s *server) { s.link = 2 },
-		"no connection":      func(s *server) { s.up = false },
+	for name, change := range map[string]func(*testLister){
+		"another connection": func(s *testLister) { s.link = 2 },
+		"no connection":      func(s *testLister) { s.up = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, l, tool := living(t, core.ChangesBlock)
+				s, l, tool := newLiveCatalog(t, core.ChangesBlock)
 				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
 				if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 					t.Errorf("vetted: %v", err)
@@ -115,7 +115,7 @@ func TestVetListsOverANewConnection(t *testing.T) {
 
 func TestBackgroundListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := living(t, core.ChangesBlock)
+		s, _, _ := newLiveCatalog(t, core.ChangesBlock)
 		time.Sleep(relistInterval + time.Second)
 		synctest.Wait()
 		if s.listings != 2 {
@@ -131,7 +131,7 @@ func TestBackgroundListings(t *testing.T) {
 
 func TestVetDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesBlock)
+		s, l, tool := newLiveCatalog(t, core.ChangesBlock)
 		time.Sleep(freshListing)
 		s.set(func() { s.slow = time.Hour })
 		began := time.Now()
@@ -147,7 +147,7 @@ func TestVetDoesNotHang(t *testing.T) {
 
 func TestVetByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesNote)
+		s, l, tool := newLiveCatalog(t, core.ChangesNote)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(freshListing)
 		if _, warning, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || !strings.Contains(warning, "retort tools --changed s") {
@@ -155,7 +155,7 @@ func TestVetByPolicy(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesAsk)
+		s, l, tool := newLiveCatalog(t, core.ChangesAsk)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(freshListing)
 		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil { // who knows it as it was, would not be asked
@@ -174,7 +174,7 @@ func BenchmarkVet(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := NewLive(c, &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
+	l := NewLive(c, &testLister{tools: []string{define("a", "Adds.")}, link: 1, up: true}, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
 	defer l.Close()
 	l.WaitForListing(b.Context())
 	tool, _ := l.Toolset().FindExact("s", "a")
@@ -189,7 +189,7 @@ func BenchmarkVet(b *testing.B) {
 // its tools are compared with the trusted definitions as usual.
 func TestDropAndAddAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesBlock)
+		s, l, tool := newLiveCatalog(t, core.ChangesBlock)
 		s.set(func() { s.slow = time.Hour })
 		l.NotifyChanged("s")
 		synctest.Wait()
@@ -215,7 +215,7 @@ func TestDropAndAddAgain(t *testing.T) {
 // TestDropEndsWaiting checks that a call stops waiting for the listing of a server when the server is dropped.
 func TestDropEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, tool := living(t, core.ChangesBlock)
+		s, l, tool := newLiveCatalog(t, core.ChangesBlock)
 		s.set(func() { s.slow, s.up = time.Hour, false })
 		began, done := time.Now(), make(chan struct{})
 		go func() { defer close(done); _, _, _ = l.VetTool(t.Context(), tool, time.Time{}) }()

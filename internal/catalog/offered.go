@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// OfferedDefinition returns a tool's definition as received from its server, without flagged parts and without
-// members that the pin does not cover, because a server could change these unnoticed. If fits returns false for the
-// definition, because it is too long, a shorter one is tried. A nil fits accepts everything. It returns nil if the
-// tool is withheld or no shorter definition fits.
+// OfferedDefinition returns a tool's definition as received from its server, without suspicious parts and without
+// members that the pin (hash) does not cover, because a server could change these unnoticed. If fits returns false
+// for the definition, because it is too long, OfferedDefinition tries shorter forms. A nil fits accepts
+// everything. It returns nil if the tool is withheld or no shorter form fits.
 func OfferedDefinition(t *core.Tool, fits func(definition string) bool) json.RawMessage {
 	if t.Withheld != "" {
 		return nil
@@ -42,7 +42,7 @@ func OfferedDefinition(t *core.Tool, fits func(definition string) bool) json.Raw
 func pinnedMembers(definition json.RawMessage) json.RawMessage {
 	d := parseJSON(definition, maxDepth)
 	return d.rewriteItems(func(i int) []byte {
-		if key, _ := unquoteJSON(d.keys[i]); !slices.Contains(membersInPin(), key) || d.isRepeated(i, key) {
+		if key, _ := unquoteJSON(d.keys[i]); !slices.Contains(pinnedMemberNames(), key) || d.isRepeated(i, key) {
 			return nil
 		}
 		return d.items[i].raw
@@ -89,8 +89,8 @@ func withoutProse(d jsonNode) []byte {
 // maxListed bounds the length, in bytes, of the list of values that replaces a long enum in a schema's description.
 const maxListed = 1000
 
-// abridgeEnums removes from a schema each enum that has more values than the argument most says. Instead, it adds to
-// the description next to the enum the first values and how many more there are.
+// abridgeEnums removes from a schema each enum that has more than most values. Instead, it adds to the description
+// next to the enum the first values and how many more there are.
 func abridgeEnums(n jsonNode, most int) []byte {
 	switch n.firstByte() {
 	case '[':

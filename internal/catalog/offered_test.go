@@ -12,9 +12,9 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// small reports whether a definition fits into the tests' limit of 16,000 bytes, which no real definition in the
+// isSmall reports whether a definition fits into the tests' limit of 16,000 bytes, which no real definition in the
 // tests exceeds.
-func small(definition string) bool { return len(definition) <= 16_000 }
+func isSmall(definition string) bool { return len(definition) <= 16_000 }
 
 // TestOffered checks for suspicious text at each place of a definition whether OfferedDefinition removes the text,
 // withholds the tool or changes nothing.
@@ -41,7 +41,7 @@ func TestOffered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.ReplaceAll(string(OfferedDefinition(tool, small)), sanitize.Mark, "[removed]"); got != want {
+		if got := strings.ReplaceAll(string(OfferedDefinition(tool, isSmall)), sanitize.Mark, "[removed]"); got != want {
 			t.Errorf("%s\n%s, want\n%s; %q", definition, got, want, tool.Withheld)
 		}
 	}
@@ -63,13 +63,13 @@ func TestOfferedIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := string(OfferedDefinition(tool, small))
-		if !small(got) || !json.Valid([]byte(got)) || !strings.Contains(got, "… and 4") || !strings.Contains(got, "enum-000") || strings.Contains(got, "enum-400") {
+		got := string(OfferedDefinition(tool, isSmall))
+		if !isSmall(got) || !json.Valid([]byte(got)) || !strings.Contains(got, "… and 4") || !strings.Contains(got, "enum-000") || strings.Contains(got, "enum-400") {
 			t.Errorf("%d bytes: %.300s", len(got), got)
 		}
 	}
 	tool, _, _ := readDefinition("s", json.RawMessage(`{"name":"a","inputSchema":{"properties":{`+strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("p", 500)+`":{},`, 60), ",")+`}}}`), sanitize.New())
-	if got := OfferedDefinition(tool, small); got != nil {
+	if got := OfferedDefinition(tool, isSmall); got != nil {
 		t.Errorf("%d bytes are offered", len(got))
 	}
 }
@@ -101,7 +101,7 @@ func FuzzOffered(f *testing.F) {
 		}
 		for i, key := range all.keys {
 			if string(stringContents(key)) != "icons" {
-				noneHidden(t, s, all.items[i], string(stringContents(key)))
+				mustScanClean(t, s, all.items[i], string(stringContents(key)))
 			}
 		}
 		assignIdentifiers([]*core.Tool{tool})
@@ -116,9 +116,9 @@ func FuzzOffered(f *testing.F) {
 	})
 }
 
-// noneHidden checks that the scanner finds nothing in any text of a value. It skips patterns, which are not prose,
-// and summaries of long enums, whose values were scanned one by one.
-func noneHidden(t *testing.T, s *sanitize.TextScanner, n jsonNode, key string) {
+// mustScanClean fails the test if the scanner finds suspicious content in any text of a value. It skips patterns,
+// which are not prose, and summaries of long enums, whose values were scanned one by one.
+func mustScanClean(t *testing.T, s *sanitize.TextScanner, n jsonNode, key string) {
 	for i, item := range n.items {
 		inner := key
 		if n.keys != nil {
@@ -127,7 +127,7 @@ func noneHidden(t *testing.T, s *sanitize.TextScanner, n jsonNode, key string) {
 				t.Fatalf("the key %q is shown: %v", inner, found)
 			}
 		}
-		noneHidden(t, s, item, inner)
+		mustScanClean(t, s, item, inner)
 	}
 	if text, ok := unquoteJSON(n.raw); ok && key != "pattern" && utf8.ValidString(text) && !strings.Contains(text, "One of ") {
 		if found := s.Scan(text); len(found) > 0 {

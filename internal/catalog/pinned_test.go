@@ -53,7 +53,7 @@ func TestOfferedHasNoMemberTwice(t *testing.T) {
 func TestRepin(t *testing.T) {
 	raw := json.RawMessage(`{"name":"a","icons":[]}`)
 	d := parseJSON(raw, maxDepth)
-	records := map[string]trustRecord{"a": {pin: pinOver(d, pinnedBefore()), raw: raw}, "b": {pin: "other", raw: raw}, "c": {pin: "large"}}
+	records := map[string]trustRecord{"a": {pin: pinOver(d, pinnedMemberNamesV1()), raw: raw}, "b": {pin: "other", raw: raw}, "c": {pin: "large"}}
 	repinRecords(records)
 	if records["a"].pin != computePin(d) || records["b"].pin != "other" || records["c"].pin != "large" {
 		t.Errorf("%+v", records)

@@ -53,7 +53,7 @@ func TestRealDefinitions(t *testing.T) {
 				}
 				t.Errorf("%s.%s: %s", server, tool.Name, f)
 			}
-			if offered := OfferedDefinition(tool, small); offered == nil || !linked && string(offered) != string(tool.Raw) {
+			if offered := OfferedDefinition(tool, isSmall); offered == nil || !linked && string(offered) != string(tool.Raw) {
 				t.Errorf("%s.%s is withheld or cut", server, tool.Name)
 			}
 			input, _ := parseJSON(tool.Raw, 2).findMember("inputSchema")

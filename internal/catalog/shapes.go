@@ -17,11 +17,11 @@ const (
 	shapesFormat = 1
 	shapesSuffix = ".shapes.json"
 	shapesLock   = "shapes.lock"
-	maxShapes    = 64 << 20 // bytes of a file
+	maxShapes    = 64 << 20 // size of a file in bytes
 )
 
-// shapesBody holds the learned types of a server's tools, by tool name. It is stored in a file of its own, which has
-// the same header as a file of definitions.
+// shapesBody holds the learned result types of a server's tools, by tool name. It is stored in its own file, which
+// has the same header as a file of definitions.
 type shapesBody map[string]shapeEntry
 
 type shapeEntry struct {

@@ -10,11 +10,12 @@ import (
 	"retort/internal/core"
 )
 
-// learnedMember is the member of a tool definition in a file that holds what was learned of the tool's answers. It is no
-// outputSchema, because the server does not promise it.
+// learnedMember is the member of a tool definition in a file that holds the learned result type of the tool. It is
+// not named outputSchema, because the server does not promise this type.
 const learnedMember = "learnedOutput"
 
-// learnedOutput is the value of learnedMember. Pin identifies the definition whose answers were learned from.
+// learnedOutput is the value of learnedMember. Pin is the hash of the definition from whose results the type was
+// learned.
 type learnedOutput struct {
 	Pin     string             `json:"pin"`
 	Answers int                `json:"answers"`
@@ -22,14 +23,14 @@ type learnedOutput struct {
 	Shape   *infer.AnswerShape `json:"shape"`
 }
 
-// sharedTool is a tool with the answer type that was learned elsewhere.
+// sharedTool is a tool with the result type that was learned with another data directory.
 type sharedTool struct {
 	server, name, pin string
 	sharedShape
 }
 
-// readShared returns what the file of a definition says about the tool's answers. The shape is nil if it says nothing.
-// If that part of the file is unusable, note says so.
+// readShared returns the result type that a file states for the tool in its definition. The shape is nil if the
+// file states none. If that part of the file is unusable, note says so.
 func readShared(t *core.Tool, definition []byte) (shared sharedTool, note string) {
 	value, ok := parseJSON(definition, 1).findMember(learnedMember)
 	if !ok {
@@ -44,8 +45,8 @@ func readShared(t *core.Tool, definition []byte) (shared sharedTool, note string
 	return sharedTool{t.Server, t.Name, l.Pin, sharedShape{l.Shape, l.Shape.JSONSchema(), l.Answers, l.Steady}}, ""
 }
 
-// shareShapes replaces the types that were learned elsewhere. They hold for tools whose definition has the same pin, and
-// whose answers here have not differed.
+// shareShapes replaces the result types that come from files. A type applies to a tool whose definition has the
+// same pin (hash), unless a result here has differed from the type.
 func (l *shapeLearner) shareShapes(all []sharedTool) {
 	if l == nil {
 		return
@@ -74,10 +75,10 @@ func (l *shapeLearner) shareShapes(all []sharedTool) {
 	}
 }
 
-// ExportDefinitions returns files with the definitions of all tools, in the form that LoadStatic reads: the paths
-// <category>/<server>.<tool>.json with slashes, and their contents. A definition is what the server sent, with the
-// server's name and the answer type that was learned, if the tool declares none. Definitions that come from such files,
-// and those that are withheld from models, are left out.
+// ExportDefinitions returns files with the definitions of all tools, in the form that LoadStatic reads. It maps
+// the path <category>/<server>.<tool>.json, with slashes, to the content. A file has the definition as the server
+// sent it, the server's name and, if the tool declares no result type, the learned one. ExportDefinitions omits
+// definitions that come from such files, and those that are withheld from models.
 func (c *Catalog) ExportDefinitions() map[string][]byte {
 	files := map[string][]byte{}
 	for _, s := range c.Toolset().WithHidden().Servers {
@@ -121,7 +122,7 @@ func (c *Catalog) exportTool(t *core.Tool) []byte {
 	return append(indented.Bytes(), '\n')
 }
 
-// exported returns what is known of a tool's answers, or nil.
+// exported returns the learned result type of a tool for export, or nil.
 func (l *shapeLearner) exported(t *core.Tool) *learnedOutput {
 	if l == nil || len(t.OutputSchema) > 0 {
 		return nil
@@ -129,7 +130,7 @@ func (l *shapeLearner) exported(t *core.Tool) *learnedOutput {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.servers[t.Server][t.Name]
-	if k == nil || k.pin != t.Pin || k.told == nil {
+	if k == nil || k.pin != t.Pin || k.published == nil {
 		return nil
 	}
 	out := &learnedOutput{Pin: k.pin, Answers: k.count, Steady: k.steady, Shape: k.shape}
@@ -139,7 +140,7 @@ func (l *shapeLearner) exported(t *core.Tool) *learnedOutput {
 	return out
 }
 
-// plainName returns a name for a folder, without characters that file systems refuse.
+// plainName converts a name to the name of a folder, without characters that file systems refuse.
 func plainName(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_' {

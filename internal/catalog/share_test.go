@@ -30,13 +30,14 @@ func exportTo(t testing.TB, c *Catalog, dir string) string {
 	return all
 }
 
-func TestShare(t *testing.T) { synctest.Test(t, share) }
+func TestShare(t *testing.T) { synctest.Test(t, checkSharing) }
 
-// share checks that what one data directory has learned is known with another one, until an answer there differs.
-func share(t *testing.T) {
+// checkSharing checks that result types that were learned with one data directory are known with another one,
+// until a result there differs.
+func checkSharing(t *testing.T) {
 	teacher, dir := openLearning(t, t.TempDir()), t.TempDir()
 	replace(t, teacher, "s", untyped, `{"name":"other","title":"x"}`, `{"name":"typed","outputSchema":{"type":"object"}}`)
-	answered(t, teacher, "s", "get", `{"a":1,"who":{"ada@x.io":1,"bob@x.io":2}}`, `{"a":2,"b":"ada","who":{}}`)
+	learnAnswers(t, teacher, "s", "get", `{"a":1,"who":{"ada@x.io":1,"bob@x.io":2}}`, `{"a":2,"b":"ada","who":{}}`)
 	const taught = `2 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"},` +
 		`"who":{"type":"object","additionalProperties":{"type":"integer"}}},"required":["a","who"]}`
 	expect(t, teacher, "s", "get", taught)
@@ -64,14 +65,14 @@ func share(t *testing.T) {
 	if now, _ := c.Toolset().FindExact("s", "get"); !now.Learned.Shared || len(now.OutputSchema) > 0 {
 		t.Errorf("%+v", now.Learned)
 	}
-	answered(t, c, "s", "get", `{"a":3,"who":{}}`)
+	learnAnswers(t, c, "s", "get", `{"a":3,"who":{}}`)
 	expect(t, c, "s", "get", "3"+taught[1:])
 	again := exportTo(t, c, t.TempDir())
 	if !strings.Contains(again, `"answers": 3`) {
 		t.Errorf("what is shared is not passed on:\n%s", again)
 	}
 
-	answered(t, c, "s", "get", `{"c":true}`)
+	learnAnswers(t, c, "s", "get", `{"c":true}`)
 	const own = `2 {"type":"object","properties":{"a":{"type":"integer"},"c":{"type":"boolean"},"who":{"type":"object"}}}`
 	expect(t, c, "s", "get", own)
 	if err := c.LoadStatic([]string{dir}); err != nil {
@@ -96,13 +97,13 @@ func share(t *testing.T) {
 	}
 }
 
-func TestShareOtherDefinition(t *testing.T) { synctest.Test(t, shareOtherDefinition) }
+func TestShareOtherDefinition(t *testing.T) { synctest.Test(t, checkOtherDefinition) }
 
-// shareOtherDefinition checks that shared types are not used for a tool with another definition.
-func shareOtherDefinition(t *testing.T) {
+// checkOtherDefinition checks that shared types are not used for a tool with another definition.
+func checkOtherDefinition(t *testing.T) {
 	teacher, dir := openLearning(t, t.TempDir()), t.TempDir()
 	replace(t, teacher, "s", untyped)
-	answered(t, teacher, "s", "get", `{"a":1,"b":2}`, `{"a":1}`)
+	learnAnswers(t, teacher, "s", "get", `{"a":1,"b":2}`, `{"a":1}`)
 	exportTo(t, teacher, dir)
 	c := openLearning(t, t.TempDir())
 	replace(t, c, "s", `{"name":"get","inputSchema":{"type":"object","required":["x"]}}`)
@@ -112,7 +113,7 @@ func shareOtherDefinition(t *testing.T) {
 		}
 		expect(t, c, "s", "get", want)
 		if i == 0 {
-			answered(t, c, "s", "get", `{"a":1}`)
+			learnAnswers(t, c, "s", "get", `{"a":1}`)
 		}
 	}
 	for _, c := range []*Catalog{teacher, c} {
@@ -184,11 +185,11 @@ func FuzzShared(f *testing.F) {
 	})
 }
 
-func TestDefinitionsOfSlowServer(t *testing.T) { synctest.Test(t, definitionsOfSlowServer) }
+func TestDefinitionsOfSlowServer(t *testing.T) { synctest.Test(t, checkSlowServer) }
 
-// definitionsOfSlowServer checks that who waits for pending servers also waits for one of which only definitions from a
-// folder are known so far.
-func definitionsOfSlowServer(t *testing.T) {
+// checkSlowServer checks that WaitForPending also waits for a server of which only definitions from a folder are
+// known so far.
+func checkSlowServer(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "code"), 0o700); err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func definitionsOfSlowServer(t *testing.T) {
 	if err := c.LoadStatic([]string{dir}); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true, slow: time.Second}
+	s := &testLister{tools: []string{define("a", "Adds.")}, link: 1, up: true, slow: time.Second}
 	l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
 	t.Cleanup(func() { _ = l.Close() })
 	if pending := l.PendingServers(); len(pending) != 1 || !l.Toolset().Servers[0].Static {

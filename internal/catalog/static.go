@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	maxStaticFile = 4 << 20 // bytes
-	maxStatic     = 50_000  // files
+	maxStaticFile = 4 << 20 // size of a file in bytes
+	maxStatic     = 50_000  // number of files
 )
 
-// LoadStatic reads definitions of tools without a running server from folders. Each file <category>/<name>.json has
-// the definition of one tool in MCP's format. Its member "server" names the server; without it, the category is used.
-// A definition without a name gets that of the file. Its member "learnedOutput" has the answer type that was learned of
-// the tool elsewhere. It also holds for the tool of a server that lists the definition which was exported. Unusable
-// files are reported by ListProblems, but a folder that cannot be read is an error. Definitions that were loaded before
-// are replaced.
+// LoadStatic reads definitions of tools without a running server from folders. It replaces the definitions that an
+// earlier call has read. Each file <category>/<name>.json has the definition of one tool in MCP's format. Its
+// member "server" names the server; without it, the category is used. A definition without a name gets that of the
+// file. Its member "learnedOutput" has the result type that was learned with another data directory. This type
+// also applies to the tool of a running server that lists the same definition. LoadStatic reports unusable files
+// through ListProblems, but returns an error for a folder that cannot be read.
 func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner, isShowable: c.isShowable}
 	for _, dir := range dirs {

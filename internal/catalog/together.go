@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxPart   = 400     // bytes of a text of which the others see beginning and end
-	maxJoined = 4 << 10 // bytes that are read together
+	maxPart   = 400     // bytes of one text; of a longer text only the beginning and the end are used
+	maxJoined = 4 << 10 // bytes of the joined texts
 )
 
 // checkTogether withholds a tool's definition if its fields are harmless one by one, but give instructions to the

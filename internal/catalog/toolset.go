@@ -29,7 +29,7 @@ func (c *Catalog) Toolset() *core.Toolset {
 	return ts
 }
 
-// invalidateToolset marks the current toolset as outdated. The caller must hold mu.
+// invalidateToolset marks the current toolset as outdated. The caller must hold c.mu.
 func (c *Catalog) invalidateToolset() { c.current.Store(nil) }
 
 func (c *Catalog) buildToolset() *core.Toolset {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	maxRecords    = 60_000    // of one server; tools beyond it are not trusted
+	maxRecords    = 60_000    // tools of one server; further tools are not trusted
 	maxTrustedRaw = 256 << 10 // bytes of a definition that is stored to show differences
 )
 
-// serverTrust holds the trusted definitions of one server's tools. The first definition of a tool that is ever seen
-// becomes the trusted one. A serverTrust is never changed while it is in use.
+// serverTrust holds the trusted definitions of one server's tools. The first definition of a tool that is ever
+// seen becomes the trusted one. A serverTrust is immutable once it is shared.
 type serverTrust struct {
-	records map[string]trustRecord // by the tool's name; records of removed tools stay
-	unknown string                 // why the trusted definitions are unknown; "" if they are known
-	writes  uint64                 // how often it was written
+	records map[string]trustRecord // by name of the tool; includes tools that the server no longer lists
+	unknown string                 // why the trusted definitions are unknown; "": they are known
+	writes  uint64                 // how often the file was written
 	file    seal.FileStamp
 }
 
@@ -29,10 +29,12 @@ type serverTrust struct {
 type trustRecord struct {
 	pin     string
 	trusted time.Time
-	clean   int             // version of the scan that found nothing, 0 if it found something
-	raw     json.RawMessage // nil if it was too large to store
-	other   string          // pin of another definition that came instead; "" if none does
-	noticed time.Time       // when that was first seen
+	clean   int             // version of the scan that found nothing suspicious; 0 if it found something
+	raw     json.RawMessage // the definition; nil if it was too large to store
+	// listedPin is the pin of the definition that the server lists instead. It is empty if the server lists the
+	// trusted one.
+	listedPin string
+	noticed   time.Time // when listedPin was first seen
 }
 
 func (t *serverTrust) cloneTrust() *serverTrust {
@@ -57,12 +59,12 @@ func (t *serverTrust) noteListing(tools []*core.Tool, now time.Time) (news bool)
 			continue
 		case !known:
 			r = recordOf(tool, now)
-		case r.pin != tool.Pin && r.other == tool.Pin:
+		case r.pin != tool.Pin && r.listedPin == tool.Pin:
 			continue
 		case r.pin != tool.Pin:
-			r.other, r.noticed = tool.Pin, now
-		case r.other != "" || r.clean != cleanOf(tool):
-			r.other, r.noticed, r.clean = "", time.Time{}, cleanOf(tool)
+			r.listedPin, r.noticed = tool.Pin, now
+		case r.listedPin != "" || r.clean != cleanOf(tool):
+			r.listedPin, r.noticed, r.clean = "", time.Time{}, cleanOf(tool)
 		default:
 			continue
 		}

@@ -14,18 +14,18 @@ import (
 	"retort/internal/core"
 )
 
-// shelf opens a catalog for tests, in a folder that does not contain the catalog's key.
-type shelf struct {
+// testCatalog opens a catalog for tests, in a folder that does not contain the catalog's key.
+type testCatalog struct {
 	t      *testing.T
 	dir    string
 	policy core.ChangePolicy
 }
 
-func newShelf(t *testing.T) *shelf {
-	return &shelf{t: t, dir: t.TempDir(), policy: core.ChangesBlock}
+func newShelf(t *testing.T) *testCatalog {
+	return &testCatalog{t: t, dir: t.TempDir(), policy: core.ChangesBlock}
 }
 
-func (s *shelf) open() *Catalog {
+func (s *testCatalog) open() *Catalog {
 	s.t.Helper()
 	c, err := Open(Options{Dir: filepath.Join(s.dir, "home", "catalog"), Key: filepath.Join(s.dir, "user", "key"), Changes: func(string) core.ChangePolicy { return s.policy }})
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *shelf) open() *Catalog {
 }
 
 // file returns the path of the file with the trusted definitions of the only server.
-func (s *shelf) file() string {
+func (s *testCatalog) file() string {
 	s.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(s.dir, "home", "catalog", "*"+pinsSuffix))
 	if len(files) != 1 {
@@ -110,23 +110,23 @@ func TestTrustOnFirstUse(t *testing.T) {
 // TestUnknownTrust checks that no tool is trusted after the trust file or its key was removed, changed or replaced,
 // and that a person can then trust all tools again.
 func TestUnknownTrust(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, s *shelf, old []byte){
-		"removed": func(t *testing.T, s *shelf, _ []byte) { remove(t, s.file()) },
-		"all removed": func(t *testing.T, s *shelf, _ []byte) {
+	for name, spoil := range map[string]func(t *testing.T, s *testCatalog, old []byte){
+		"removed": func(t *testing.T, s *testCatalog, _ []byte) { remove(t, s.file()) },
+		"all removed": func(t *testing.T, s *testCatalog, _ []byte) {
 			if err := os.RemoveAll(filepath.Join(s.dir, "home")); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"emptied":     func(t *testing.T, s *shelf, _ []byte) { write(t, s.file(), nil) },
-		"an old one":  func(t *testing.T, s *shelf, old []byte) { write(t, s.file(), old) },
-		"key removed": func(t *testing.T, s *shelf, _ []byte) { remove(t, filepath.Join(s.dir, "user", "key")) },
-		"key exchanged": func(t *testing.T, s *shelf, _ []byte) {
+		"emptied":     func(t *testing.T, s *testCatalog, _ []byte) { write(t, s.file(), nil) },
+		"an old one":  func(t *testing.T, s *testCatalog, old []byte) { write(t, s.file(), old) },
+		"key removed": func(t *testing.T, s *testCatalog, _ []byte) { remove(t, filepath.Join(s.dir, "user", "key")) },
+		"key exchanged": func(t *testing.T, s *testCatalog, _ []byte) {
 			write(t, filepath.Join(s.dir, "user", "key"), make([]byte, 32))
 		},
-		"pin exchanged": func(t *testing.T, s *shelf, _ []byte) {
+		"pin exchanged": func(t *testing.T, s *testCatalog, _ []byte) {
 			write(t, s.file(), bytes.ReplaceAll(content(t, s.file()), []byte("Adds."), []byte("Bads.")))
 		},
-		"to another server": func(t *testing.T, s *shelf, _ []byte) {
+		"to another server": func(t *testing.T, s *testCatalog, _ []byte) {
 			c := s.open()
 			other := c.book.filePath("other")
 			replace(t, c, "other", define("a", "Evil."))
@@ -390,7 +390,7 @@ func FuzzCleanSchema(f *testing.F) {
 }
 
 func FuzzRecords(f *testing.F) {
-	f.Add(appendRecords(map[string]trustRecord{"a": {pin: "x", raw: []byte(`{"a":1}`)}, "b": {other: "y"}}))
+	f.Add(appendRecords(map[string]trustRecord{"a": {pin: "x", raw: []byte(`{"a":1}`)}, "b": {listedPin: "y"}}))
 	f.Add([]byte(`{"tools":[1,2,3,4,5,6,7]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		records, err := readRecords(text)

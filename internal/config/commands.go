@@ -7,11 +7,11 @@ import (
 	"retort/internal/policy"
 )
 
-// Command describes a program installed on this machine that sandboxed programs may start, and the arguments it
-// accepts. Each start runs in a sandbox of its own.
+// Command describes a program installed on this machine that sandboxed programs may start, and the arguments that
+// it accepts. Each start runs in its own sandbox.
 type Command struct {
-	Command string   // a name, or an absolute path
-	Args    []string // patterns, of which each argument matches one; none allows no argument
+	Command string   // name in PATH, or absolute path
+	Args    []string // patterns, one of which each argument must match; empty: no arguments are allowed
 }
 
 func (c *Command) reader() settingReader {

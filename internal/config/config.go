@@ -18,31 +18,31 @@ type Options struct {
 	// it is empty, the servers come from .mcp.json in Dir. If there is no such file, they come from retort/mcp.json
 	// in UserConfigDir.
 	Files []string
-	Dir   string // working directory, absolute
-	Home  string // given with --home; empty = chosen by Load
+	Dir   string // absolute path of the working directory
+	Home  string // data directory given with --home; "": Load chooses it
 	// UserHome is the user's home directory. UserConfigDir is the user's configuration directory; if empty, it is
 	// XDG_CONFIG_HOME, else .config in UserHome.
 	UserHome      string
 	UserConfigDir string
-	Getenv        func(string) (string, bool) // nil = no variable is set
+	Getenv        func(string) (string, bool) // returns environment variables; nil: no variable is set
 	// Note, if set, is called for each file that Load looks for, with its absolute path and its content. The content
 	// is nil if the file does not exist or cannot be read.
 	Note NoteFunc
-	// Again states that an earlier call of Load has read the same files. A file that can be read only once, such as a
-	// pipe, is then an error.
+	// Again says that an earlier call of Load has read the same files. A file that can be read only once, such as
+	// a pipe, then causes an error.
 	Again bool
 }
 
-// NoteFunc receives the absolute path and the content of a file that Load looks for. The content is nil if the file does
-// not exist or cannot be read.
+// NoteFunc receives the absolute path and the content of a file that Load looks for. The content is nil if the file
+// does not exist or cannot be read.
 type NoteFunc func(path string, content []byte)
 
 // Config holds everything that Load read. It is not changed after Load.
 type Config struct {
-	Servers  []Server // in the order of the files; each name once
-	Settings Settings // complete
-	Files    []string // absolute paths of what was read
-	Home     string   // absolute; workspace, catalog and the rest live there. It may not exist yet.
+	Servers  []Server // in the order of the files; each name occurs once
+	Settings Settings // all defaults are filled in
+	Files    []string // absolute paths of the files that were read
+	Home     string   // absolute path of the data directory, which need not exist yet
 	Warnings []string
 	// Stated holds the position of each setting that a file states, by its path, such as http.addr.
 	Stated map[string]Position
@@ -93,16 +93,16 @@ type loader struct {
 	options  Options
 	config   *Config
 	problems Problems
-	defined  map[string]Position // servers by name
+	defined  map[string]Position // position of each server's entry, by name
 	found    []foundSettings
 }
 
 // foundSettings holds the settings as read from one file, not yet converted, and the position at which they begin.
 type foundSettings struct {
 	place Position
-	file  string // absolute
+	file  string // absolute path
 	node  *valueNode
-	user  bool // in the person's own directory: written for any servers
+	user  bool // the file is the user's own, not a project's
 }
 
 // readClient reads a server file of an MCP client.
@@ -180,7 +180,8 @@ func (l *loader) readYAML(f settingsFile) {
 	}
 }
 
-// chooseSettings parses the settings that were found. It adds a problem if they are written in more than one place.
+// chooseSettings parses the settings that were found in the files. It adds a problem if more than one file has
+// settings.
 func (l *loader) chooseSettings() {
 	if len(l.found) > 1 {
 		places := make([]string, len(l.found))

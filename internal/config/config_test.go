@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // machine is a temporary home directory that contains a project.
 type machine struct {
 	t    *testing.T
-	home string // holds project/ and .config/retort/
+	home string // contains project/ and .config/retort/
 }
 
 func newMachine(t *testing.T, files map[string]string) machine {
@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 				}
 			}
 			m := newMachine(t, files)
-			got := m.said(args)
+			got := m.loadMessages(args)
 			if *update {
 				a.Files[want].Data = []byte(got)
 				if err := os.WriteFile(name, txtar.Format(a), 0o600); err != nil {
@@ -113,9 +113,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// said returns everything that Load reports to people: the problems, or else the errors of single servers, and the
-// warnings.
-func (m machine) said(args []string) string {
+// loadMessages returns everything that Load reports to users: the problems or, if there are none, the errors of
+// single servers; then the warnings.
+func (m machine) loadMessages(args []string) string {
 	c, err := Load(m.options(args...))
 	var b strings.Builder
 	if err != nil {
@@ -378,8 +378,8 @@ func TestSettingsInDocs(t *testing.T) {
 // settingsBlock is a block of YAML in a documentation page.
 type settingsBlock struct {
 	file, text string
-	defaults   []string // keys whose defaults it shows
-	commands   bool     // whether it is the example of commands
+	defaults   []string // keys whose defaults the block shows
+	commands   bool     // whether the block is the example of commands
 }
 
 var fencedYAML = regexp.MustCompile("(?m)(?:^<!-- ([a-z: ]+) -->\n)?^```yaml\n((?:.*\n)*?)^```$")

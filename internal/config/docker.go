@@ -2,10 +2,12 @@ package config
 
 // Docker configures how containers are run. The zero value looks for a daemon and builds all images on this machine.
 type Docker struct {
-	Host    string            // unix:///path; empty means: look for it
-	Runtime string            // of the daemon's; empty means runsc if it has that, else its own choice
-	Guest   string            // a static retort for Linux, if this program is not one
-	Images  map[string]string // by runtime: NAME@sha256:DIGEST
+	Host string // unix:///path; "": find the daemon
+	// Runtime names an OCI runtime of the daemon. If it is empty, it is runsc if the daemon has that, otherwise
+	// the daemon's default.
+	Runtime string
+	Guest   string            // path of a static retort binary for Linux, needed if this program is not one
+	Images  map[string]string // by runtime: image in the form NAME@sha256:DIGEST
 }
 
 // imageDigest matches the name of an image with its digest.

@@ -7,8 +7,10 @@ import (
 
 // variableLookup finds the values of the variables that the ${…} placeholders in a file name.
 type variableLookup struct {
-	getenv  func(string) (string, bool)
-	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first
+	getenv func(string) (string, bool)
+	// builtin has the variables that editors define, such as workspaceFolder and userHome. The environment takes
+	// precedence.
+	builtin map[string]string
 }
 
 // unsetVariable reports a variable that has neither a value nor a default.
@@ -16,8 +18,8 @@ type unsetVariable struct{ name string }
 
 func (e *unsetVariable) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }
 
-// expandText replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an empty
-// value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
+// expandText replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an
+// empty value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
 func (v variableLookup) expandText(s string) (string, error) {
 	return v.expandDeep(s, 0)
 }

@@ -15,7 +15,7 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// reader returns the reader for the whole of retort.yaml.
+// reader returns the settingReader for the whole of retort.yaml. It stores what it reads in s.
 func (s *Settings) reader() settingReader {
 	written := &policyBlocks{}
 	fields := slices.Concat(
@@ -24,7 +24,7 @@ func (s *Settings) reader() settingReader {
 	return withPIITypes(written.translateAfter(s, readObject(fields...)))
 }
 
-// executionFields returns the settings for how programs are checked and run.
+// executionFields returns the readers for the settings that control how programs are checked and run.
 func (s *Settings) executionFields() []fieldReader {
 	return []fieldReader{
 		{"enabled", "Retort may be used. With false, nothing runs: no programs and no single calls.", readSwitch(&s.Enabled)},
@@ -44,7 +44,7 @@ func (s *Settings) executionFields() []fieldReader {
 	}
 }
 
-// dataFields returns the settings for results, personal data and what is stored.
+// dataFields returns the readers for the settings of results, personal data and what is stored.
 func (s *Settings) dataFields() []fieldReader {
 	return []fieldReader{
 		{"piiTokenization", "Replace personal data by tokens such as [EMAIL_1].", readSwitch(&s.PIITokenization)},
@@ -57,7 +57,8 @@ func (s *Settings) dataFields() []fieldReader {
 	}
 }
 
-// accessFields returns the settings for servers, principals, and the questions that people are asked.
+// accessFields returns the readers for the settings of servers, principals, and the questions that people are
+// asked.
 func (s *Settings) accessFields() []fieldReader {
 	return []fieldReader{
 		{"approval", "Which calls run without approval, and how long approvals are waited for.", s.Approval.reader()},
@@ -70,7 +71,7 @@ func (s *Settings) accessFields() []fieldReader {
 	}
 }
 
-// serviceFields returns the settings for Retort itself, its model, its queue and its listeners.
+// serviceFields returns the readers for the settings of Retort itself, its model, its queue and its listeners.
 func (s *Settings) serviceFields() []fieldReader {
 	return []fieldReader{
 		{"model", "Model that writes the programs of agent tasks.", s.Model.reader()},
@@ -111,7 +112,7 @@ func (r *Runtimes) reader() settingReader {
 	)
 }
 
-// readProgramName reads the path or name of a program installed on this machine.
+// readProgramName returns a reader for the path or name of a program installed on this machine.
 func readProgramName(s *string) settingReader {
 	return readChecked(s, "the path or name of a program", func(c string) bool { return c != "" })
 }
@@ -169,7 +170,8 @@ func (a *Audit) reader() settingReader {
 	)
 }
 
-// readArgument reads a part of a command line, which may contain a secret, so it is not shown.
+// readArgument returns a reader for a part of a command line. The value is not shown, because it may contain a
+// secret.
 func readArgument(s *string) settingReader { return secret(readText(s)) }
 
 func (a *Approval) reader() settingReader {
@@ -247,8 +249,8 @@ func (p *Principal) reader() settingReader {
 	)
 }
 
-// checkPrincipalName refuses names that no token can contain, and names that look like an entry of a group without
-// being one: such an entry would restrict nobody.
+// checkPrincipalName adds a problem for a name that no access token can contain. It also refuses a name that looks
+// like an entry of a group without being one, because such an entry would restrict nobody.
 func checkPrincipalName(r *nodeReader, key *valueNode) {
 	s := key.text
 	group, isGroup := strings.CutPrefix(s, core.GroupPrefix)
@@ -274,7 +276,7 @@ func checkPatternKey(r *nodeReader, key *valueNode) {
 	}
 }
 
-// readCondition reads an expression over the arguments of a call.
+// readCondition returns a reader for a CEL expression over the arguments of a call.
 func readCondition(s *string) settingReader {
 	return readText(s).checkedBy(func(r *nodeReader, n *valueNode) {
 		written, ok := r.scalarText(n)

@@ -13,8 +13,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// maxFileBytes bounds the size of a configuration file, in bytes. Some clients store their history in the same file, which
-// then grows to megabytes.
+// maxFileBytes bounds the size of a configuration file, in bytes. Some clients store their history in the same file,
+// which then grows to megabytes.
 const maxFileBytes = 64 << 20
 
 func newLoader(o Options) *loader {
@@ -25,7 +25,8 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// userDir returns a directory of the user by the XDG convention, or "".
+// userDir returns a directory of the user by the XDG convention: the value of the environment variable or, if it
+// is not set, the folder fallback in the user's home directory. It returns "" if neither is known.
 func (l *loader) userDir(variable string, fallback ...string) string {
 	if l.options.Getenv != nil {
 		if dir, _ := l.options.Getenv(variable); filepath.IsAbs(dir) {
@@ -73,9 +74,9 @@ func (l *loader) clientPaths() []string {
 	return files
 }
 
-// settingsPaths returns the settings files to read after the clients' files. These are the files given with --config, else
-// every retort.yaml next to a client's file and, if no file was given, the one in the working directory. If none of
-// these exists and no client's file has settings, it returns the user's own file.
+// settingsPaths returns the settings files to read after the clients' files. These are the files given with --config,
+// else every retort.yaml next to a client's file and, if no file was given, the one in the working directory. If none
+// of these exists and no client's file has settings, it returns the user's own file.
 func (l *loader) settingsPaths(clients []string) []settingsFile {
 	var found []settingsFile
 	for _, f := range l.options.Files {

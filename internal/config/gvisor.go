@@ -1,8 +1,8 @@
 package config
 
-// GVisor configures where gVisor is installed on this machine.
+// GVisor configures where the gVisor sandbox is installed on this machine.
 type GVisor struct {
-	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
+	Runsc string // path of runsc, or its name in PATH; "": "runsc"
 }
 
 func (g *GVisor) reader() settingReader {

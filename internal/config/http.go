@@ -8,22 +8,22 @@ import (
 	"retort/internal/core"
 )
 
-// HTTP configures the listener for MCP clients.
+// HTTP configures the HTTP listener for MCP clients, and its limits.
 type HTTP struct {
-	Addr           string   // of retort serve --http on
-	AllowedHosts   []string // further names that requests may name as their host
-	AllowedOrigins []string // of web pages
+	Addr           string   // address that `retort serve --http on` uses
+	AllowedHosts   []string // additional values of the Host header that requests may have
+	AllowedOrigins []string // origins of web pages that may send requests
 	TLS            TLS
 	OAuth          OAuth
-	MaxBody        int64 // bytes of a request
-	MaxHeader      int64 // bytes of its headers
-	Connections    int   // at once
-	PerAddress     int   // of these from one address; 0 is a quarter
-	Sessions       int   // of one principal
-	AllSessions    int   // of all
-	Executions     int   // of one principal that have not ended
-	Programs       int   // that run at once, of all; 0 is what suits the machine
-	Rate           Rate  // of requests of one principal
+	MaxBody        int64 // bytes of a request's body
+	MaxHeader      int64 // bytes of a request's headers
+	Connections    int   // concurrent connections
+	PerAddress     int   // concurrent connections from one address; 0: a quarter of Connections
+	Sessions       int   // sessions of one principal
+	AllSessions    int   // sessions of all principals
+	Executions     int   // unfinished executions of one principal
+	Programs       int   // running programs of all principals; 0: as many as suit the machine
+	Rate           Rate  // requests of one principal
 	Idle           time.Duration
 	ReadTimeout    time.Duration
 	Drain          time.Duration

@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// Isolation selects who shares an instance of a server: all callers, the sessions of one principal, or the calls of
-// one session. The empty Isolation means that the settings do not say it.
+// Isolation selects who shares an instance of an upstream server: all callers, the sessions of one principal, or
+// the calls of one session. The empty Isolation means that the settings do not say it.
 type Isolation string
 
 // The values of Isolation.
@@ -19,9 +19,9 @@ const Never time.Duration = -1
 // ServerInstances configures who shares a server, how many instances of it run, and for how long.
 type ServerInstances struct {
 	Isolation Isolation
-	Stateful  bool          // it remembers what it was told
-	Idle      time.Duration // without a call, after which an instance ends; 0 is not stated, or Never
-	Instances int           // at most; 0 is not stated
+	Stateful  bool          // the server keeps state between calls
+	Idle      time.Duration // time without a call after which an instance is stopped; 0: not set; may be Never
+	Instances int           // maximum number of instances; 0: not set
 }
 
 func (i *ServerInstances) fieldReaders() []fieldReader {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxDepth = 200     // of nesting
+	maxDepth = 200     // nested values
 	maxNodes = 1 << 20 // values in one file
 )
 
@@ -31,7 +31,7 @@ func (e *syntaxError) Error() string {
 type textPosition struct {
 	src          []byte
 	offset       int // in bytes
-	line, column int // 1-based, in characters
+	line, column int // both begin with 1; column counts characters
 }
 
 func startOf(src []byte) *textPosition { return &textPosition{src: src, line: 1, column: 1} }
@@ -80,7 +80,7 @@ func scanJSON(src []byte) (open int, err *syntaxError) {
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
 		case '"', '/':
-			length := pieceOfJSON(src[i:])
+			length := stringOrCommentLength(src[i:])
 			if length < 0 {
 				return i, nil
 			}
@@ -118,9 +118,9 @@ func validUTF8(src []byte) (length int) {
 	return length
 }
 
-// pieceOfJSON returns the length of the string or comment that src begins with. It returns -1 if the string or
-// comment has no end, and 1 if src begins with a slash that begins no comment.
-func pieceOfJSON(src []byte) int {
+// stringOrCommentLength returns the length of the string or comment that src begins with. It returns -1 if the
+// string or comment has no end, and 1 if src begins with a slash that begins no comment.
+func stringOrCommentLength(src []byte) int {
 	lengthTo := func(start int, end string) int {
 		if i := bytes.Index(src[start:], []byte(end)); i >= 0 {
 			return start + i + len(end)
@@ -243,7 +243,8 @@ func unendedJSON(src []byte, open int) *syntaxError {
 	return at.fail("the bracket that opens here lacks its ]")
 }
 
-// explainLiteral returns an error that says what is wrong with the literal at a position.
+// explainLiteral returns an error for an invalid number, string or word in JSON. The error says what is wrong with
+// it, and where.
 func explainLiteral(at *textPosition, literal string) *syntaxError {
 	if strings.ContainsRune("-0123456789", rune(literal[0])) {
 		return at.fail("%s is not a number", shortenText(literal))

@@ -8,11 +8,11 @@ import (
 
 // OAuthClient configures how Retort logs in at one server. All fields may be empty.
 type OAuthClient struct {
-	ClientID       string   // registered by hand
-	ClientSecret   string   // that came with it
-	ClientMetadata string   // https address of a client id metadata document
-	Scopes         []string // asked for instead of what the server names
-	RedirectPort   int      // of the loopback redirect
+	ClientID       string   // ID of a manually registered client
+	ClientSecret   string   // secret that belongs to ClientID
+	ClientMetadata string   // https URL of a client ID metadata document
+	Scopes         []string // scopes to request instead of those that the server names
+	RedirectPort   int      // port of the loopback redirect URI
 }
 
 // fillFrom returns a copy of o whose empty fields are filled with those of other. It takes the client id and its
@@ -45,8 +45,9 @@ func (o *OAuthClient) fieldReaders() []fieldReader {
 
 func (o *OAuthClient) reader() settingReader { return readObject(o.fieldReaders()...) }
 
-// entryReader returns the reader for the login settings that clients write into their own entries. It ignores
-// fields that Retort does not know, and a login setting that is not an object, because these concern only the client.
+// entryReader returns the reader for the login settings that clients write into their own server entries. It
+// ignores fields that Retort does not know, and a login setting that is not an object, because these concern only
+// the client.
 func (o *OAuthClient) entryReader() settingReader {
 	known := slices.Concat(o.fieldReaders(), []fieldReader{
 		{"callbackPort", "", readInt(&o.RedirectPort, 1, 65535)},
@@ -61,7 +62,7 @@ func (o *OAuthClient) entryReader() settingReader {
 	})
 }
 
-// readScopes reads a list, or a string with scopes separated by spaces.
+// readScopes returns a reader for scopes, written as a list or as one string with spaces.
 func readScopes(all *[]string) settingReader {
 	list := readList(all, readText)
 	read := func(r *nodeReader, n *valueNode) {

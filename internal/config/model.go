@@ -11,10 +11,10 @@ import (
 // offers.
 type Model struct {
 	Provider  Provider
-	URL       string // empty: that of the provider
+	URL       string // "": the provider's usual URL
 	Model     string
-	Key       string // "keyring": it is in the keyring of the system
-	MaxTokens int    // of one answer
+	Key       string // API key; "keyring": the key is in the system's keyring
+	MaxTokens int    // tokens of one response
 	Timeout   time.Duration
 	Price     ModelPrice
 }
@@ -26,9 +26,9 @@ type Provider string
 // model, and otherwise by the model of the client.
 const (
 	ProviderAuto      Provider = "auto"
-	ProviderOpenAI    Provider = "openai" // and compatible endpoints
+	ProviderOpenAI    Provider = "openai" // OpenAI and compatible endpoints
 	ProviderAnthropic Provider = "anthropic"
-	ProviderSampling  Provider = "sampling" // the client's
+	ProviderSampling  Provider = "sampling" // the client's model, through MCP sampling
 	ProviderNone      Provider = "none"
 )
 
@@ -38,11 +38,11 @@ type ModelPrice struct {
 	Currency      string
 }
 
-// Orchestrator bounds one agent task.
+// Orchestrator limits one agent task, for which a model writes programs.
 type Orchestrator struct {
 	Attempts int // programs that the model may write for the task
-	Tools    int // that a model is offered
-	Tokens   int // of the model
+	Tools    int // tools that the model is offered
+	Tokens   int // tokens that the model may use
 }
 
 // IsEndpoint reports whether the model is reached at a URL.

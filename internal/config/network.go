@@ -16,8 +16,8 @@ type Network struct {
 	Whitelist          []NetworkRule
 	Blacklist          []string // domains, addresses and CIDR ranges
 	RateLimitPerDomain Rate
-	BytesPerRun        int64  // that one execution may send and receive
-	Certificates       string // absolute path of a file with authorities, PEM; the machine's if empty
+	BytesPerRun        int64  // bytes that one execution may send and receive
+	Certificates       string // absolute path of a PEM file with certificate authorities; "": those of the machine
 	Secrets            []NetworkSecret
 }
 
@@ -35,7 +35,7 @@ const (
 // NetworkRule allows hosts, with ports and protocols. Without ports, the standard ports of the protocols are allowed.
 // Without protocols, https is allowed.
 type NetworkRule struct {
-	Domain    string // a name, or *.name for everything below it
+	Domain    string // domain name, or *.name for all its subdomains
 	Ports     []int
 	Protocols []string // https, http, wss, ws, tcp, ssh
 }
@@ -43,7 +43,7 @@ type NetworkRule struct {
 // NetworkSecret describes a header with a secret value, which is added to the requests that programs send to a
 // domain. Programs never see the value.
 type NetworkSecret struct {
-	Domain string // a name, or *.name for everything below it
+	Domain string // domain name, or *.name for all its subdomains
 	Header string
 	Value  string
 }

@@ -8,7 +8,7 @@ import (
 // Position describes a position in a file. Line and Column are 1-based and count characters. Line is 0 if only the file
 // is known.
 type Position struct {
-	File   string // as shown to people: relative to the working directory if it lies below it
+	File   string // path to show to users: relative to the working directory if the file is in it
 	Line   int
 	Column int
 }
@@ -37,14 +37,14 @@ type valueNode struct {
 	kind    nodeKind
 	line    int
 	column  int
-	text    string // of a text; otherwise the scalar as JSON writes it
+	text    string // value of a string; for other scalars the JSON text
 	items   []*valueNode
 	entries []nodeEntry
 }
 
 // nodeEntry holds one key of an object and its value. A key that a file repeats has several entries.
 type nodeEntry struct {
-	key   *valueNode // a text
+	key   *valueNode // a string
 	value *valueNode
 }
 

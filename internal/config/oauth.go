@@ -9,13 +9,13 @@ import (
 // accepted.
 type OAuth struct {
 	Issuer     string
-	Audience   string   // that tokens must be for
-	Resource   string   // the URL of this server, if Audience is not a URL
-	JWKS       string   // the URL of the issuer's keys, if its metadata does not name it
-	Scopes     []string // that a token must have, all of them
-	Principal  string   // the claim that names the principal
-	Groups     string   // the claim that lists the principal's groups; if empty, no groups are read
-	Algorithms []string // of signatures
+	Audience   string   // audience that tokens must name
+	Resource   string   // URL of this server, if Audience is not a URL
+	JWKS       string   // URL of the issuer's key set, if its metadata does not name it
+	Scopes     []string // scopes, all of which a token must have
+	Principal  string   // claim that names the principal
+	Groups     string   // claim that lists the principal's groups; "": no groups are read
+	Algorithms []string // accepted signature algorithms
 }
 
 // claimText matches the values of claims that settings can name, such as audiences and scopes.
@@ -46,12 +46,13 @@ func (o *OAuth) reader() settingReader {
 	})
 }
 
-// readTrustworthy reads the address of a service whose answers Retort trusts. example is such an address.
+// readTrustworthy returns a reader for the URL of a service whose responses Retort trusts. It refuses a URL that
+// uses neither https nor this machine, and suggests example.
 func readTrustworthy(s *string, example string) settingReader {
 	return readChecked(s, "an https address such as "+example+" (http is allowed for this machine only)", isTrustworthy)
 }
 
-// isTrustworthy reports whether answers from a URL can be trusted: it uses https or names this machine.
+// isTrustworthy reports whether responses from a URL can be trusted: it uses https or names this machine.
 func isTrustworthy(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -8,10 +8,10 @@ import (
 
 // PassThrough configures what passes between a server and the client apart from tool calls.
 type PassThrough struct {
-	Expose      Exposure  // empty is ExposeSearch
-	Elicitation Allowance // of asking the person at the client; empty is Allow
-	Sampling    Allowance // of using the client's model; empty is Deny
-	Roots       []string  // URIs that the server receives when it asks for roots
+	Expose      Exposure  // "": ExposeSearch
+	Elicitation Allowance // whether the server may ask the user questions; "": Allow
+	Sampling    Allowance // whether the server may use the client's model; "": Deny
+	Roots       []string  // URIs that the server receives when it asks for its roots
 }
 
 // Exposure selects how clients see the tools, prompts and resources of a server.
@@ -20,8 +20,8 @@ type Exposure string
 // The values of Exposure. With ExposeSearch, clients use a server only through Retort's own tools. With ExposeDirect,
 // they also see the server's tools, prompts and resources unchanged.
 const (
-	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
-	ExposeDirect Exposure = "direct" // and unchanged, next to Retort's own tools
+	ExposeSearch Exposure = "search" // tools are used through search_tools, programs and call_tool only
+	ExposeDirect Exposure = "direct" // tools also appear unchanged, next to Retort's own tools
 )
 
 // Allowance selects whether a server may do something.
@@ -42,7 +42,8 @@ func (p *PassThrough) fieldReaders() []fieldReader {
 	}
 }
 
-// readRoot reads a folder as an absolute path, a path relative to the file's folder, or a URI.
+// readRoot returns a reader for a folder, given as an absolute path, a path relative to the file's folder, or a
+// URI.
 func readRoot(v *string) settingReader {
 	root := readText(v)
 	return root.checkedBy(func(r *nodeReader, n *valueNode) {

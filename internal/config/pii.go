@@ -58,8 +58,8 @@ func withPIITypes(whole settingReader) settingReader {
 	})
 }
 
-// checkNewPIIType checks the name of a type of personal data that the settings define. The name must be short and
-// simple, because privacy tokens contain it in capitals.
+// checkNewPIIType adds a problem for an invalid name of a type of personal data that the settings define. The name
+// must be short and simple, because the placeholders for hidden values contain it in capitals, as in [EMAIL_1].
 func checkNewPIIType(r *nodeReader, key *valueNode) {
 	switch {
 	case slices.Contains(piiTypes(), key.text):

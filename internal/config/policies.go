@@ -11,13 +11,13 @@ import (
 // LevelRules restricts what programs of one permission level may reach apart from tools. A nil list restricts
 // nothing.
 type LevelRules struct {
-	Read             []string // folders and files of the workspace, relative to it; "." is all of it
-	Write            []string // the same
-	Hosts            []string // domains; "*" is every host that the network allows
-	DenyHosts        []string // domains, addresses and ranges; stronger
-	Commands         []string // names; "*" is every command that the settings name
-	DenyCommands     []string // names; stronger
-	ApprovalRequired bool     // a person is asked about each program
+	Read             []string // folders and files in the workspace, relative to it; ".": all of them
+	Write            []string // like Read, for writing
+	Hosts            []string // domains; "*": all hosts that the network settings allow
+	DenyHosts        []string // domains, addresses and CIDR ranges; takes precedence over Hosts
+	Commands         []string // names; "*": all commands in the settings
+	DenyCommands     []string // names; takes precedence over Commands
+	ApprovalRequired bool     // a person must approve each program
 }
 
 // Scratch names the only folder of the workspace that programs of level read_only may write to.
@@ -29,9 +29,9 @@ type policyBlocks struct {
 	network    Network
 	monitoring monitoringPolicy
 	levels     map[PermissionLevel]LevelRules
-	notes      []string // what is ignored, and why
+	notes      []string // what is ignored, with the reason
 
-	hasNetwork, hasPolicy, hasCommands bool // the keys network, network_policy, commands are written
+	hasNetwork, hasPolicy, hasCommands bool // the file has the keys network, network_policy, commands
 }
 
 // monitoringPolicy holds the content of the block monitoring in network_policy.
@@ -40,7 +40,8 @@ type monitoringPolicy struct {
 	rate                   Rate
 }
 
-// fieldReaders returns the keys of the policy blocks in a settings file, with their readers.
+// fieldReaders returns the readers for the keys of the policy blocks in a settings file: network_policy,
+// permission_levels and sandbox_options.
 func (p *policyBlocks) fieldReaders(levels *map[PermissionLevel]LevelRules) []fieldReader {
 	return []fieldReader{
 		{"network_policy", "Network rules as policy documents write them. Use network or network_policy, not both.", hidden(p.networkReader())},
@@ -73,7 +74,8 @@ func (p *policyBlocks) readLogging() settingReader {
 	})
 }
 
-// levelsReader reads permission_levels. It shows the levels that apply.
+// levelsReader returns the reader for permission_levels. It shows the levels in inForce, which apply after
+// translation.
 func (p *policyBlocks) levelsReader(inForce *map[PermissionLevel]LevelRules) settingReader {
 	read := func(r *nodeReader, n *valueNode) {
 		p.levels = map[PermissionLevel]LevelRules{}
@@ -124,7 +126,8 @@ func (l LevelRules) withoutStar() LevelRules {
 	return l
 }
 
-// readMergedObjects reads an object whose keys may also be spread over a list of objects, which are then merged.
+// readMergedObjects returns a reader for an object whose keys may also be spread over a list of objects. It merges
+// these objects.
 func readMergedObjects(fields ...fieldReader) settingReader {
 	object := readObject(fields...)
 	read := func(r *nodeReader, n *valueNode) {
@@ -159,7 +162,7 @@ func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }
 
-// readPaths reads folders and files, given by the paths that programs use.
+// readPaths returns a reader for folders and files, given by the paths that programs use.
 func (l *levelReader) readPaths(to *[]string) settingReader {
 	list := func(written *[]string) settingReader {
 		return readList(written, func(s *string) settingReader {
@@ -183,7 +186,8 @@ func (l *levelReader) readPaths(to *[]string) settingReader {
 	})
 }
 
-// readWritePaths reads the paths that may be written. Level read_only may write only to its scratch folder.
+// readWritePaths returns a reader for the paths that may be written. Level read_only may write only to its scratch
+// folder.
 func (l *levelReader) readWritePaths() settingReader {
 	paths := l.readPaths(&l.rules.Write)
 	return paths.checkedBy(func(r *nodeReader, n *valueNode) {
@@ -221,7 +225,7 @@ func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// networkReader reads the hosts that a level may reach, and those that it may not.
+// networkReader returns a reader for the hosts that a level may reach and those that it may not.
 func (l *levelReader) networkReader() settingReader {
 	var deny []string
 	hosts := readMergedObjects(
@@ -252,7 +256,7 @@ func (l *levelReader) joinHosts(r *nodeReader, n *valueNode, deny []string) {
 	l.rules.DenyHosts = slices.DeleteFunc(deny, func(s string) bool { return s == "*" || s == "" })
 }
 
-// readHost reads one host that may be reached.
+// readHost returns a reader for one host that may be reached.
 func (l *levelReader) readHost(s *string) settingReader {
 	return readText(s).checkedBy(func(r *nodeReader, n *valueNode) {
 		written, ok := r.scalarText(n)
@@ -273,7 +277,7 @@ func (l *levelReader) readHost(s *string) settingReader {
 	})
 }
 
-// readCommands reads the commands that a level may start.
+// readCommands returns a reader for the commands that a level may start.
 func (l *levelReader) readCommands() settingReader {
 	var written []string
 	names := readList(&written, func(s *string) settingReader {
@@ -292,8 +296,8 @@ func isCommandName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/ \t\n\x00")
 }
 
-// readDeniedCommands reads the commands that a level may not start. It does not look at arguments: their effect can be
-// written in many ways, so the whole command is denied.
+// readDeniedCommands returns a reader for the commands that a level may not start. It ignores their arguments and
+// denies the whole command, because the same effect can be written in many ways.
 func (l *levelReader) readDeniedCommands() settingReader {
 	var written []string
 	names := readList(&written, readText)
@@ -321,7 +325,8 @@ func (l *levelReader) denyCommands(r *nodeReader, written []string) {
 	}
 }
 
-// readSandboxes reads sandbox_options. It refuses a description that claims a sandbox is stronger than it is.
+// sandboxesReader returns a reader for sandbox_options. It refuses a description that claims more isolation than
+// the sandbox has.
 func (p *policyBlocks) sandboxesReader() settingReader {
 	var fields []fieldReader
 	for mode, most := range map[SandboxMode]int{SandboxProcess: 1, SandboxDocker: 2, SandboxGVisor: 2, SandboxVM: 3} {

@@ -14,7 +14,7 @@ import (
 type Problem struct {
 	Position
 	Message string
-	Hint    string // what to write instead; may be empty
+	Hint    string // what to write instead; may be ""
 }
 
 func (p Problem) String() string {

@@ -16,24 +16,23 @@ import (
 	"retort/internal/core"
 )
 
-// nodeReader converts nodes to values and collects the problems found in them.
+// nodeReader converts the nodes of a parsed file to values, and collects the problems found in them.
 type nodeReader struct {
-	file     string // for people
-	dir      string // relative paths start here
-	home     string // ~ means this
+	file     string // path to show to users
+	dir      string // folder that relative paths begin at
+	home     string // folder that ~ stands for
 	vars     variableLookup
-	path     []string // keys down to the value being read
-	piiTypes []string // that the settings may name
+	path     []string // keys that lead to the value being read
+	piiTypes []string // types of personal data that the settings may name
 	read     func(file string) ([]byte, error)
 	problems Problems
-	// stated, if not nil, receives the position of each value by its path. The first prefix keys of the path are left
-	// out.
+	// stated, if not nil, receives the position of each value by its path. The path omits its first prefix keys.
 	stated map[string]Position
 	prefix int
 }
 
-// readFunc reads the value of a node into the variable that the readFunc was made for. For an invalid value it adds a
-// problem and does not change the variable.
+// readFunc converts a node to a value and stores it in a variable to which the function is bound. For an invalid
+// value it adds a problem to the nodeReader and does not change the variable.
 type readFunc func(r *nodeReader, n *valueNode)
 
 // settingReader reads one value of a configuration file, and describes which values it accepts.
@@ -73,8 +72,8 @@ func (r *nodeReader) addMismatch(n *valueNode, what string) {
 	r.addProblem(n, "", "expected %s, found %s", what, n.describeValue())
 }
 
-// readBelow calls read for n, which is the value of key in an object. While read runs, key is the last part of the
-// path with which problems are reported.
+// readBelow calls read for n, which is the value of key in an object. While read runs, problems are reported with
+// key as the last part of the path.
 func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = append(r.path, key)
 	if r.stated != nil {
@@ -84,10 +83,10 @@ func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = r.path[:len(r.path)-1]
 }
 
-// readObject reads an object that may have only these keys.
+// readObject returns a reader for an object that may have only the keys of these fields.
 func readObject(fields ...fieldReader) settingReader { return readFields(fields, true) }
 
-// readOpenObject reads an object and ignores keys that it does not know.
+// readOpenObject returns a reader for an object. It ignores keys that are not among these fields.
 func readOpenObject(fields ...fieldReader) settingReader { return readFields(fields, false) }
 
 func readFields(fields []fieldReader, closed bool) settingReader {
@@ -154,7 +153,8 @@ func (r *nodeReader) eachEntry(n *valueNode, visit func(key, value *valueNode)) 
 	}
 }
 
-// readMap reads an object with arbitrary keys. check adds a problem for an invalid key.
+// readMap returns a reader for an object with arbitrary keys. The function check adds a problem for an invalid
+// key, and read returns the reader for one value.
 func readMap[V any](m *map[string]V, check readFunc, read func(*V) settingReader) settingReader {
 	into := func(r *nodeReader, n *valueNode) {
 		found := map[string]V{}
@@ -207,7 +207,8 @@ func readList[V any](values *[]V, read func(*V) settingReader) settingReader {
 	return settingReader{into, listSchema(func() settingReader { return read(new(V)) }), show}
 }
 
-// readText reads a string. It also takes numbers and booleans as written, since people write PORT: 8080 without quotes.
+// readText returns a reader for a string. It also accepts numbers and booleans and takes them as written, because
+// people write PORT: 8080 without quotes.
 func readText(s *string) settingReader {
 	read := func(r *nodeReader, n *valueNode) {
 		if value, ok := r.scalarText(n); ok {
@@ -253,7 +254,7 @@ func (r *nodeReader) plainNumber(n *valueNode) (string, bool) {
 func readBool(b *bool) settingReader {
 	return settingReader{
 		read: func(r *nodeReader, n *valueNode) {
-			if on, ok := r.switchedOn(n); ok {
+			if on, ok := r.boolValue(n); ok {
 				*b = on
 			}
 		},
@@ -270,7 +271,7 @@ func readBool(b *bool) settingReader {
 func readSwitch(s *Switch) settingReader {
 	return settingReader{
 		read: func(r *nodeReader, n *valueNode) {
-			on, ok := r.switchedOn(n)
+			on, ok := r.boolValue(n)
 			switch {
 			case !ok:
 			case on:
@@ -289,8 +290,8 @@ func readSwitch(s *Switch) settingReader {
 	}
 }
 
-// switchedOn returns the boolean value of n. For any other value it adds a problem and returns ok = false.
-func (r *nodeReader) switchedOn(n *valueNode) (on, ok bool) {
+// boolValue returns the boolean value of n. For any other value it adds a problem and returns ok = false.
+func (r *nodeReader) boolValue(n *valueNode) (on, ok bool) {
 	s, ok := r.scalarText(n)
 	if ok && s != "true" && s != "false" {
 		r.addMismatch(n, "true or false")
@@ -299,7 +300,7 @@ func (r *nodeReader) switchedOn(n *valueNode) (on, ok bool) {
 	return s == "true", ok
 }
 
-// readOneOf reads a string that must equal one of values.
+// readOneOf returns a reader for a string that must equal one of values.
 func readOneOf[T ~string](v *T, values ...T) settingReader {
 	read := func(r *nodeReader, n *valueNode) {
 		s, ok := r.scalarText(n)
@@ -318,17 +319,17 @@ func readOneOf[T ~string](v *T, values ...T) settingReader {
 	return settingReader{read, enumSchema(namesOf(values)), func() any { return showWord(string(*v)) }}
 }
 
-// quantity describes the values of a setting with a unit.
+// quantity describes the values that a setting with a unit accepts, such as a size or a duration.
 type quantity[T cmp.Ordered] struct {
 	lo, hi  T
 	what    string  // for error messages, such as "a whole number"
-	pattern string  // a regular expression for the values as text, for the schema
-	unit    float64 // the size of the unit in which a number without one counts
+	pattern string  // regular expression for values written as text, for the schema
+	unit    float64 // factor for a number without a unit
 	parse   func(string) (T, bool)
 	show    func(T) string
 }
 
-// readQuantity reads a value with a unit and checks that it is from q.lo to q.hi.
+// readQuantity returns a reader for a value with a unit, which must be between q.lo and q.hi.
 func readQuantity[T int | int64 | float64 | time.Duration](v *T, q quantity[T]) settingReader {
 	read := func(r *nodeReader, n *valueNode) {
 		s, ok := r.plainNumber(n)
@@ -360,7 +361,8 @@ func readSize(v *int64, lo, hi int64) settingReader {
 	return readQuantity(v, quantity[int64]{lo, hi, "a size such as 512MB", sizePattern, 1, parseSize, showSize})
 }
 
-// readOrWord reads a value with the reader other, or a word that stands for the value meaning.
+// readOrWord returns a reader that accepts either a value of the reader other, or the given word, which stands for
+// the value meaning.
 func readOrWord[T comparable](v *T, word string, meaning T, other settingReader) settingReader {
 	return settingReader{
 		read: func(r *nodeReader, n *valueNode) {
@@ -432,7 +434,8 @@ func readRate(v *Rate, most int) settingReader {
 	return settingReader{read, stringSchema(ratePattern), show}
 }
 
-// readChecked reads a string for which valid must return true.
+// readChecked returns a reader for a string that the function valid accepts. what describes such strings in error
+// messages.
 func readChecked(v *string, what string, valid func(string) bool) settingReader {
 	s := readText(v)
 	return s.checkedBy(func(r *nodeReader, n *valueNode) {
@@ -447,14 +450,15 @@ func readChecked(v *string, what string, valid func(string) bool) settingReader 
 	})
 }
 
-// readMatching reads a string that matches a regular expression, which must be valid in Go and in JavaScript.
+// readMatching returns a reader for a string that matches a regular expression, which must be valid in Go and in
+// JavaScript.
 func readMatching(v *string, what, pattern string) settingReader {
 	s := readChecked(v, what, func(s string) bool { return regexp.MustCompile(pattern).MatchString(s) })
 	s.schema = matchingSchema(pattern)
 	return s
 }
 
-// readPath reads the path of a folder, absolute or relative to the file's own folder.
+// readPath returns a reader for the path of a folder, absolute or relative to the file's own folder.
 func readPath(v *string) settingReader {
 	s := readText(v)
 	return s.checkedBy(func(r *nodeReader, n *valueNode) {
@@ -476,7 +480,7 @@ func (r *nodeReader) resolvePath(p string) string {
 	return filepath.Join(r.dir, p)
 }
 
-// readPattern reads a pattern of tool names: * matches any characters, ? matches one.
+// readPattern returns a reader for a pattern of tool names, in which * matches any characters and ? matches one.
 func readPattern(v *string) settingReader {
 	return readChecked(v, "a tool's name, perhaps with * and ?", isPattern)
 }

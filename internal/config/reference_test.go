@@ -16,8 +16,8 @@ const (
 	endsSettings   = "<!-- End of the written part -->\n"
 )
 
-// TestSettingsReference checks that the table in docs/reference/settings.md has all settings with their values, defaults
-// and descriptions. With -update it writes the table.
+// TestSettingsReference checks that the table in docs/reference/settings.md has all settings with their values,
+// defaults and descriptions. With -update it writes the table.
 func TestSettingsReference(t *testing.T) {
 	page, err := os.ReadFile(settingsPage)
 	if err != nil {
@@ -147,7 +147,7 @@ func plainValues(p jsonSchema) string {
 	return "text"
 }
 
-// rangeOf returns the bounds of a number with a unit, and a sentence with places for them.
+// rangeOf returns the bounds of a number with a unit, and a format string that describes them.
 func rangeOf(choices []jsonSchema) (low, high, text string) {
 	var number jsonSchema
 	var pattern any

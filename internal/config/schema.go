@@ -20,13 +20,14 @@ const (
 	ratePattern  = `^\s*[+-]?[0-9]+\s*/\s*[a-zA-Z]+\s*$`
 	floatPattern = `^[-+0-9.a-zA-Z_]+$`
 	intPattern   = `^[+-]?[0-9]+$`
-	// variablePattern matches text in which environment variables are replaced. Only the reader can check such text.
+	// variablePattern matches text that contains a placeholder for an environment variable. The schema accepts any
+	// such text, because only the reader can expand and check it.
 	variablePattern = `\$`
 )
 
-// SettingsSchema returns the JSON Schema of retort.yaml. A document that the reader of the settings accepts is valid for
-// the schema. The reverse does not hold for what a schema cannot express: ranges of values with a unit, expressions, and
-// relations between settings.
+// SettingsSchema returns the JSON Schema of retort.yaml. A document that the reader of the settings accepts is valid
+// for the schema. The reverse does not hold for what a schema cannot express: ranges of values with a unit,
+// expressions, and relations between settings.
 func SettingsSchema() ([]byte, error) {
 	var s Settings
 	schema := s.reader().schema()
@@ -62,12 +63,12 @@ func addDefaults(schema jsonSchema, shown []shownSetting) {
 	}
 }
 
-// schemaMaker returns the schema of a setting's value. It is a function, so that schemas are made only on demand: settings
-// are read far more often than schemas are needed.
+// schemaMaker returns the schema of a setting's value. It is a function, so that schemas are made only on demand:
+// settings are read far more often than schemas are needed.
 type schemaMaker func() jsonSchema
 
-// objectSchema describes an object with the given fields. A value may be null, which the reader treats like a missing
-// value.
+// objectSchema describes an object with the given fields, and no others if closed is set. A field may be null,
+// which the reader treats like a missing field.
 func objectSchema(fields []fieldReader, closed bool) schemaMaker {
 	return func() jsonSchema {
 		properties := jsonSchema{}
@@ -86,7 +87,7 @@ func objectSchema(fields []fieldReader, closed bool) schemaMaker {
 	}
 }
 
-// mapSchema describes an object with arbitrary keys and the values of value.
+// mapSchema describes an object with arbitrary keys, whose values are those that the reader value accepts.
 func mapSchema(value func() settingReader) schemaMaker {
 	return func() jsonSchema {
 		return jsonSchema{"type": "object", "additionalProperties": orNull(value().schema())}
@@ -126,8 +127,8 @@ func stringSchema(pattern string) schemaMaker {
 	}
 }
 
-// matchingSchema describes text that matches pattern or contains a variable. It cannot check numbers and booleans, which
-// the reader takes as text.
+// matchingSchema describes text that matches pattern or contains a variable. It cannot check numbers and booleans,
+// which the reader takes as text.
 func matchingSchema(pattern string) schemaMaker {
 	return func() jsonSchema {
 		s := stringSchema(pattern)()
@@ -182,11 +183,11 @@ func orNull(s jsonSchema) jsonSchema {
 	return s
 }
 
-// shownSetting is one setting with its current value, as settingReader.show returns it.
+// shownSetting is one setting with its current value, in the form in which settingReader.show returns it.
 type shownSetting struct {
 	key, doc string
 	value    any
-	note     string // a remark on the value, for people
+	note     string // a remark for the user
 }
 
 // literalText is the text of a value, such as 512MB, that is written without quotes.
@@ -202,7 +203,7 @@ func showFields(fields []fieldReader) []shownSetting {
 	return shown
 }
 
-// showText returns text as a shown value. It hides the password of an address.
+// showText returns a string in the form of settingReader.show. It hides the password in a URL.
 func showText(s string) any {
 	if s == "" {
 		return nil
@@ -215,13 +216,14 @@ func showText(s string) any {
 	return s
 }
 
-// hidden returns a reader like s whose value is not shown.
+// hidden returns a reader like s whose value is omitted when settings are shown.
 func hidden(s settingReader) settingReader {
 	s.show = nil
 	return s
 }
 
-// hidePath returns a reader like s for an address whose path and query are not shown, because they can be secret.
+// hidePath returns a reader like s for a URL. When settings are shown, the URL's path and query are omitted,
+// because they can be secret.
 func hidePath(s settingReader) settingReader {
 	show := s.show
 	s.show = func() any {
@@ -241,7 +243,7 @@ func hidePath(s settingReader) settingReader {
 	return s
 }
 
-// secret returns a setting reader like s, except that the value is shown as *** everywhere, also in errors about it.
+// secret returns a reader like s, except that the value is shown as *** everywhere, also in errors about it.
 func secret(s settingReader) settingReader {
 	read := s.read
 	s.read = func(r *nodeReader, n *valueNode) {

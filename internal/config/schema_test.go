@@ -73,15 +73,15 @@ func newSettingsChecker(t *testing.T) settingsChecker {
 	return settingsChecker{t, schema}
 }
 
-// structural matches the problems that the schema must find, too.
-var structural = regexp.MustCompile(`unknown key|expected one of|expected true or false|expected an object, |expected a list|expected a string, |` +
+// structuralProblems matches the messages of problems that the schema must find, too.
+var structuralProblems = regexp.MustCompile(`unknown key|expected one of|expected true or false|expected an object, |expected a list|expected a string, |` +
 	`is missing$|the rule does not name|needs a domain, a header`)
 
 // isStructural reports whether err has a problem that the schema must find, too. The schema does not know the names of
 // further types of personal data.
 func isStructural(err error) bool {
 	return slices.ContainsFunc(strings.Split(err.Error(), "\n"), func(line string) bool {
-		return structural.MatchString(line) && !strings.Contains(line, "expected one of email, ")
+		return structuralProblems.MatchString(line) && !strings.Contains(line, "expected one of email, ")
 	})
 }
 

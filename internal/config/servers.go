@@ -13,11 +13,11 @@ import (
 	"retort/internal/core"
 )
 
-// Transport selects the protocol that a server is reached with.
+// Transport selects the protocol with which Retort connects to an upstream server.
 type Transport string
 
-// The transports. TransportAuto applies to an entry that has a URL and no type. It stands for Streamable HTTP, or for
-// SSE if the server speaks only that.
+// The transports. TransportAuto applies to an entry that has a URL and no type. It stands for Streamable HTTP, or
+// for SSE if the server supports only that.
 const (
 	TransportAuto  Transport = "auto"
 	TransportStdio Transport = "stdio"
@@ -30,27 +30,27 @@ const (
 type Server struct {
 	Name      string
 	Transport Transport
-	Command   string            // stdio: the program
-	Args      []string          // stdio
-	Env       map[string]string // stdio: added to the environment
-	Cwd       string            // stdio: absolute
-	URL       string            // http, sse, auto
-	Headers   map[string]string // http, sse, auto
-	Timeout   time.Duration     // of one call; 0 is not stated
+	Command   string            // program; stdio only
+	Args      []string          // stdio only
+	Env       map[string]string // variables added to the environment; stdio only
+	Cwd       string            // absolute path of the working directory; stdio only
+	URL       string            // all transports except stdio
+	Headers   map[string]string // all transports except stdio
+	Timeout   time.Duration     // of one call; 0: not set
 	Disabled  bool
-	OAuth     OAuthClient // http, sse, auto
+	OAuth     OAuthClient // all transports except stdio
 	// Allow and Deny are patterns of tools that the entry itself allows and denies, in addition to the settings. A
 	// nil Allow allows all.
 	Allow, Deny []string
-	Err         *core.Error // why this server cannot be started; nil if it can
+	Err         *core.Error // why the server cannot be started; nil: it can
 	Category    string
-	Reveal      []string // types of personal data that are not hidden
+	Reveal      []string // types of personal data that may be sent to it even if they came from other servers
 	// Extra holds the fields of the entry that mean something only to the client, as strict JSON.
 	Extra  map[string]json.RawMessage
 	Source Position
 }
 
-// checkServerName refuses names that cannot be written in a program or a log.
+// checkServerName adds a problem for a name that cannot be written in a program or a log.
 func checkServerName(r *nodeReader, key *valueNode) {
 	switch s := key.text; {
 	case strings.TrimSpace(s) == "":
@@ -98,7 +98,8 @@ func (s *serverEntry) fieldReaders() []fieldReader {
 	}
 }
 
-// readPatterns appends patterns of tools to a list. An empty list adds nothing: clients treat it like a missing one.
+// readPatterns returns a reader that appends patterns of tool names to a list. An empty list in the file adds
+// nothing, because clients treat it like a missing one.
 func readPatterns(all *[]string) settingReader {
 	list := readList(all, readPattern)
 	return list.checkedBy(func(r *nodeReader, n *valueNode) {

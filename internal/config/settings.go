@@ -20,27 +20,29 @@ const (
 	On
 )
 
-// IsOn reports whether s is On.
+// IsOn reports whether s is On, and not Off or Unset.
 func (s Switch) IsOn() bool { return s == On }
 
-// Settings holds the content of retort.yaml. The zero Settings are valid; WithDefaults completes them. Each setting
-// is explained where it is used.
+// Settings holds the content of retort.yaml. The zero Settings is valid, and WithDefaults completes it. The
+// reference of settings explains each field under its key.
 type Settings struct {
-	Enabled          Switch
-	SandboxMode      SandboxMode
-	GVisor           GVisor
-	VM               VM
-	Commands         []Command
-	SandboxFallback  SandboxFallback
-	Runtime          string   // for TypeScript and JavaScript
-	Runtimes         Runtimes // those installed on this machine
-	Docker           Docker
-	SecurityLevel    SecurityLevel
-	SandboxFloor     SandboxMode // the weakest sandbox that sandboxMode: auto takes; empty is as SecurityLevel and risk ask for
+	Enabled         Switch
+	SandboxMode     SandboxMode
+	GVisor          GVisor
+	VM              VM
+	Commands        []Command
+	SandboxFallback SandboxFallback
+	Runtime         string   // default for programs in TypeScript and JavaScript
+	Runtimes        Runtimes // runtimes installed on this machine
+	Docker          Docker
+	SecurityLevel   SecurityLevel
+	// SandboxFloor is the weakest sandbox that sandboxMode: auto may choose. If it is empty, SecurityLevel and the
+	// risk decide.
+	SandboxFloor     SandboxMode
 	PermissionLevel  PermissionLevel
-	Levels           map[PermissionLevel]LevelRules // the rules of each level; a level without rules is not in it
-	PolicyNotes      []string                       // parts of the policy blocks without effect, with the reason
-	MaxExecutionTime time.Duration                  // active time; waiting for a person is not counted
+	Levels           map[PermissionLevel]LevelRules // rules by permission level; a level without rules is missing
+	PolicyNotes      []string                       // parts of the policy blocks that have no effect, with the reason
+	MaxExecutionTime time.Duration                  // active time, which excludes the wait for a person
 	PIITokenization  Switch
 	PII              PII
 	AuditLogging     Switch
@@ -63,20 +65,20 @@ type Settings struct {
 	Stats            Stats
 	Recommend        Recommend
 	HTTP             HTTP
-	Memory           int64 // bytes that the engine may use; 0 means as much as the machine allows
-	MaxTasks         int   // that run at once
+	Memory           int64 // bytes that the engine may use; 0: as much as the machine allows
+	MaxTasks         int   // jobs that run concurrently
 	Tasks            Tasks
 }
 
 // Recommend configures where retort recommend --update fetches the list of servers.
 type Recommend struct {
-	Registry string // an address that has /v0/servers below it; empty: none
+	Registry string // URL of the registry, without /v0/servers; "": none
 }
 
 // Tasks bounds the job queue.
 type Tasks struct {
-	Waiting int           // bounds the jobs of one principal that have not ended
-	Keep    time.Duration // after which an ended job is removed
+	Waiting int           // maximum number of unfinished jobs of one principal
+	Keep    time.Duration // time after its end at which a job is removed
 }
 
 // SandboxMode selects the backend that programs run in.
@@ -109,7 +111,7 @@ type SandboxFallback string
 // The values of SandboxFallback, strictest first.
 const (
 	FallbackNone    SandboxFallback = "none"
-	FallbackQuickJS SandboxFallback = "quickjs" // programs for the built-in runtime
+	FallbackQuickJS SandboxFallback = "quickjs" // only programs for the built-in QuickJS runtime
 	FallbackAll     SandboxFallback = "all"
 )
 
@@ -148,9 +150,9 @@ type ToolChanges string
 
 // The treatments of a changed tool, strictest first.
 const (
-	ChangesBlock ToolChanges = "block" // it is hidden, and calls are refused
-	ChangesAsk   ToolChanges = "ask"   // a person is asked about each call
-	ChangesNote  ToolChanges = "note"  // calls are sent, with a warning
+	ChangesBlock ToolChanges = "block" // the tool is hidden, and calls are refused
+	ChangesAsk   ToolChanges = "ask"   // a person must approve each call
+	ChangesNote  ToolChanges = "note"  // calls are sent, and the result has a warning
 )
 
 // PII configures how personal data is hidden.
@@ -158,12 +160,14 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
-	ShowInForms    Switch              // only the user sees the forms of clients, so they may show the values of restore_pii
-	Words          map[string][]string // by type: words and phrases that are always of this type
-	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
-	Types          map[string]PIIType  // further types
-	Key            PIIKey
-	Expiry         time.Duration // after which the tokens of an unused session are removed
+	// ShowInForms says whether forms in the client may show the values of restore_pii, because only the user sees
+	// forms.
+	ShowInForms Switch
+	Words       map[string][]string // by type: words and phrases that always have this type
+	Keys        map[string]string   // maps the name of a JSON key, in any spelling, to the type of its values
+	Types       map[string]PIIType  // additional types, by name
+	Key         PIIKey
+	Expiry      time.Duration // time without use after which the tokens of a session are removed
 }
 
 // PIIKey configures where the encryption key for personal data is stored. If it is empty, the key is in the system's
@@ -173,8 +177,8 @@ type PIIKey struct{ Variable, Age, Identity string }
 // PIIType defines a further type of personal data. If both fields are empty, a value has this type only if its key is
 // listed in PII.Keys.
 type PIIType struct {
-	Pattern string   // the form of its values, in the syntax of RE2
-	Words   []string // words and phrases that are always of this type
+	Pattern string   // regular expression (RE2) that matches its values
+	Words   []string // words and phrases that always have this type
 }
 
 // PIIMode selects from whom the values of one type of personal data are hidden.
@@ -198,42 +202,43 @@ func piiTypes() (names []string) {
 
 // ResourceLimits bounds one execution. A field that is zero was not stated in the settings.
 type ResourceLimits struct {
-	Computing   time.Duration // the part of maxExecutionTime that is not spent waiting for tools; maxExecutionTime if only that is stated
-	Memory      int64         // bytes
+	Computing   time.Duration // the part of maxExecutionTime that is not spent waiting for tools; 0: maxExecutionTime
+	Memory      int64         // in bytes
 	CPU         float64
-	Disk        int64 // bytes
+	Disk        int64 // in bytes
 	Processes   int
-	Output      int64 // bytes
-	Result      int64 // bytes
+	Output      int64 // in bytes
+	Result      int64 // in bytes
 	ToolCalls   int
 	Concurrency int
 }
 
 // Results bounds how much of a result is returned to the model, and configures whether result types are learned.
 type Results struct {
-	MaxTokens        int    // o200k_base
-	DefinitionTokens int    // o200k_base, of the definition of one tool
-	Learn            Switch // the types of answers that tools do not declare
-	Summarize        Switch // a model summarizes each result, if there is a model
+	MaxTokens        int    // tokens of the encoding o200k_base
+	DefinitionTokens int    // tokens (o200k_base) of the definition of one tool
+	Learn            Switch // whether to learn the types of results that tools do not declare
+	Summarize        Switch // whether a model summarizes each result, if a model is configured
 }
 
 // Workspace configures how long unused files of sessions are kept. It also says whether the user gets copies of files
 // in which tokens such as [EMAIL_1] are replaced by the original values.
 type Workspace struct {
-	Results    time.Duration // results that were too large to return
-	Sessions   time.Duration // all files of a session
-	Size       int64         // bytes of all sessions, beyond which the oldest results go
-	RealValues Switch        // copies with the values behind tokens are kept in the data directory
+	Results  time.Duration // how long results that were too large to return are kept
+	Sessions time.Duration // time after which all files of an unused session are removed
+	Size     int64         // bytes of all sessions, above which the oldest results are deleted
+	// RealValues says whether the data directory gets copies of files with the original values in place of tokens.
+	RealValues Switch
 }
 
 // Audit configures where the audit log is stored and how long its entries are kept.
 type Audit struct {
-	Store      string        // postgres://…; files in the data directory if empty
-	Required   AuditRequired // the actions that are refused if they cannot be recorded
-	Keep       time.Duration // before entries are moved to archives
-	Size       int64         // bytes of entries beyond which the oldest are moved to archives
-	Archives   time.Duration // before archives are deleted
-	Checkpoint []string      // command that is given each checkpoint, as a line on its standard input
+	Store      string        // PostgreSQL URL; "": files in the data directory
+	Required   AuditRequired // actions that are refused if they cannot be recorded
+	Keep       time.Duration // age at which entries are moved to archives
+	Size       int64         // bytes of entries above which the oldest are moved to archives
+	Archives   time.Duration // age at which archives are deleted
+	Checkpoint []string      // command that receives each checkpoint as a line on its standard input
 }
 
 // AuditRequired selects the actions that are refused if they cannot be recorded in the audit log.
@@ -241,15 +246,17 @@ type AuditRequired string
 
 // The actions that are refused if they cannot be recorded.
 const (
-	AuditEffects AuditRequired = "effects" // calls that may have effects
-	AuditAll     AuditRequired = "all"     // anything
+	AuditEffects AuditRequired = "effects" // only calls that may have effects
+	AuditAll     AuditRequired = "all"     // all actions
 )
 
 // Cache configures how long results of tools are reused. A TTL of 0 turns the cache off.
 type Cache struct {
-	TTL   time.Duration
-	Size  int64    // bytes
-	Tools []string // patterns of SERVER.TOOL that may be kept without saying that they are idempotent
+	TTL  time.Duration
+	Size int64 // in bytes
+	// Tools has patterns of SERVER.TOOL. Results of matching tools are cached even if the tools do not declare
+	// that they are idempotent.
+	Tools []string
 }
 
 // Approval configures which calls run without approval, by their risk, and how long an execution waits for an
@@ -260,10 +267,14 @@ type Approval struct {
 	AutoApproveHigh   Switch
 	AskFirst          Switch
 	Timeout           time.Duration
-	Wait              time.Duration // how long an execution waits for an approval that no client can show, before it returns as pending
-	Questions         int           `json:"-"` // that one program may ask a person; the servers that it calls may ask as many again
-	Declined          int           `json:"-"` // declined questions in a row, after which the program may ask no more
-	Webhook           Webhook
+	// Wait is how long an execution waits for an approval that no client can show, before it returns as pending.
+	Wait time.Duration
+	// Questions bounds the questions that one program may ask a person. The servers that it calls may ask the same
+	// number in addition.
+	Questions int `json:"-"`
+	// Declined is the number of consecutive declined questions after which the program may ask no more.
+	Declined int `json:"-"`
+	Webhook  Webhook
 }
 
 // Webhook configures a URL that receives notifications and requests, with the secret that both sides sign with. If
@@ -274,8 +285,8 @@ type Webhook struct{ URL, Secret string }
 // and Default applies to all other kinds.
 type Anomalies struct {
 	Default AnomalyAction
-	Actions map[string]AnomalyAction // by kind
-	Webhook Webhook                  // that alerts go to
+	Actions map[string]AnomalyAction // by kind of anomaly
+	Webhook Webhook                  // receives alerts
 }
 
 // AnomalyAction selects the reaction to one kind of anomaly.
@@ -376,9 +387,9 @@ type ServerSettings struct {
 	ServerInstances
 	Category string
 	Disabled bool
-	Trusted  bool          // the hints of its tools may lower their assumed effect
-	Timeout  time.Duration // of one call; 0 is not stated
-	Changes  ToolChanges   // for its tools; empty is not stated
+	Trusted  bool          // whether the hints (annotations) of its tools may lower the effect that Retort assumes
+	Timeout  time.Duration // of one call; 0: not set
+	Changes  ToolChanges   // what to do when its tools change; "": not set
 	PII      ServerPII
 	OAuth    OAuthClient
 	PassThrough
@@ -386,9 +397,9 @@ type ServerSettings struct {
 
 // ToolRules configures which tools of a server may be called.
 type ToolRules struct {
-	Allow      []string          // patterns of tools; nil means all
-	Deny       []string          // patterns of tools; stronger than Allow
-	Conditions map[string]string // pattern of tools → what must be true of a call
+	Allow      []string          // patterns of tool names; nil: all tools
+	Deny       []string          // patterns of tool names; takes precedence over Allow
+	Conditions map[string]string // maps a pattern of tool names to the CEL condition that calls must meet
 }
 
 // Principal configures what one principal may do. These settings can only restrict what the general settings allow
@@ -401,10 +412,10 @@ type Principal struct {
 // ServerPII says how the personal data of one server is handled. Its fields take precedence over the general settings
 // in PII.
 type ServerPII struct {
-	Hide   []string // types that its results contain only as tokens, for programs too
+	Hide   []string // types that its results contain only as tokens, even for programs
 	Reveal []string // types that may be sent to the server even if they came from other servers
-	Mask   []string // types whose values its results contain only as an outline, such as the last digits
-	Block  []string // types whose values are removed from its results
+	Mask   []string // types that its results contain only in outline, such as the last digits
+	Block  []string // types that are removed from its results
 }
 
 // Search configures how tools are found.
@@ -429,7 +440,7 @@ func (s Settings) NamedServers() []string {
 	return slices.Compact(names)
 }
 
-// ChangesOf returns how tools of a server are treated after their definition has changed.
+// ChangesOf returns how Retort treats a tool of this server whose definition has changed.
 func (s Settings) ChangesOf(server string) ToolChanges {
 	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
 }

@@ -16,10 +16,10 @@ func alwaysShown() []string {
 	return []string{"sandboxMode", "securityLevel", "permissionLevel", "resourceLimits", "network", "anomalies"}
 }
 
-// RenderYAML returns as YAML the settings that differ from their defaults, and those that control what programs may do. If
-// all is true, it returns every setting that has a value. network_policy appears as the settings that it was translated to.
-// Parts of network_policy, permission_levels and sandbox_options that have no effect appear as comments. Secret values
-// appear as ***. The defaults must have been filled in, as WithDefaults does.
+// RenderYAML returns as YAML the settings that differ from their defaults, and those that control what programs may
+// do. If all is true, it returns every setting that has a value. network_policy appears as the settings that it was
+// translated to. Parts of network_policy, permission_levels and sandbox_options that have no effect appear as
+// comments. Secret values appear as ***. The defaults must have been filled in, as WithDefaults does.
 func (s Settings) RenderYAML(all bool) string { return s.renderStated(nil, all) }
 
 // RenderSettings returns the settings of c like Settings.RenderYAML. A comment behind each setting that a file states
@@ -103,7 +103,7 @@ func (w *yamlWriter) originOf(path string) string {
 	return fmt.Sprintf(" # %s:%d", at.File, at.Line)
 }
 
-// isEmpty reports whether a shown value states nothing.
+// isEmpty reports whether a shown value contains no setting.
 func isEmpty(value any) bool {
 	inner, object := value.([]shownSetting)
 	if !object {
@@ -117,8 +117,8 @@ func isObject(value any) bool {
 	return ok
 }
 
-// isDescribed reports whether an object is written with one line for each key: its keys are settings, or it contains
-// such objects.
+// isDescribed reports whether RenderYAML writes an object with one line for each key. It does so if the keys are
+// settings, or if the object contains such objects.
 func isDescribed(object []shownSetting) bool {
 	return slices.ContainsFunc(object, func(x shownSetting) bool {
 		inner, nested := x.value.([]shownSetting)

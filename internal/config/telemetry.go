@@ -9,26 +9,27 @@ import (
 
 // Telemetry configures where traces and metrics of executions are exported. An empty address turns that export off.
 type Telemetry struct {
-	Traces     string            // collector that takes OTLP over HTTP
-	Metrics    string            // such a collector
-	Headers    map[string]string // sent to both
-	Ratio      float64           // of traces that begin here, above 0 and up to 1
+	Traces  string            // URL of a collector for OTLP over HTTP
+	Metrics string            // URL of a collector for OTLP over HTTP
+	Headers map[string]string // sent to both collectors
+	// Ratio is the share of traces that are exported, of those that begin in Retort. It is above 0 and at most 1.
+	Ratio      float64
 	Prometheus Prometheus
 }
 
 // Prometheus configures the listener at which Prometheus reads metrics. If Address is empty, there is no listener.
 type Prometheus struct {
 	Address string // host:port
-	Token   string // that requests must have; it is never empty for an address that other machines can reach
+	Token   string // bearer token that requests must have; required for an address that other machines can reach
 }
 
-// Stats configures how usage is shown.
+// Stats configures how usage statistics are shown.
 type Stats struct{ Price Price }
 
 // Price holds the price of a million tokens that a model reads. 0 means that the price is unknown.
 type Price struct {
 	Input    float64
-	Currency string // as it is shown before the amount
+	Currency string // shown before the amount
 }
 
 func (t *Telemetry) reader() settingReader {
@@ -44,7 +45,7 @@ func (t *Telemetry) reader() settingReader {
 	)
 }
 
-// reader reads an address of this machine, or an object with any address and a token.
+// reader returns a reader for a loopback address, or for an object with any address and a token.
 func (p *Prometheus) reader() settingReader {
 	address := readChecked(&p.Address, "an address such as 127.0.0.1:9464", func(s string) bool {
 		_, ok := splitAddress(s)

@@ -2,11 +2,11 @@ package config
 
 // VM configures the programs and images of virtual machines.
 type VM struct {
-	QEMU string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
+	QEMU string // path of QEMU's program, or its name in PATH; "": "qemu-system-x86_64"
 	// Firecracker is the path of the Firecracker program, or its name in PATH. Empty means "firecracker", which need
 	// not be installed.
 	Firecracker string
-	Kernel      string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
+	Kernel      string // folder with boot/vmlinuz-* and lib/modules; "": the one that `retort vm setup` chose
 }
 
 func (v *VM) reader() settingReader {

@@ -23,19 +23,19 @@ type Watcher struct {
 	readFile func(path string) ([]byte, error)
 	now      func() time.Time
 
-	known   map[string]fileContent // what the last reading found, by path; what it did not find too
-	inForce map[string]fileContent // what the reading found that was accepted last
-	pending map[string]fileContent // what was found when the files were last looked at, if that is not known; else nil
-	retry   bool                   // what is known was not applied, through no fault of the files
+	known   map[string]fileContent // content that the last load found, by path; includes missing files
+	inForce map[string]fileContent // content that the last accepted load found, by path
+	pending map[string]fileContent // content that the last poll found, if it differs from known; otherwise nil
+	retry   bool                   // known was not applied, for a reason other than the files
 
-	stamps map[string]stampedContent // by path
-	moved  time.Time                 // when a stamp was last another one
+	stamps map[string]stampedContent // size, time and identity of each file with its content, by path
+	moved  time.Time                 // when a stamp last changed
 }
 
 // fileContent represents the content of a file by its digest. The zero fileContent means that the file does not exist
 // or cannot be read.
 type fileContent struct {
-	digest string // SHA-256, hexadecimal
+	digest string // SHA-256 in hexadecimal
 	blank  bool
 }
 
@@ -51,8 +51,8 @@ const stampDoubtTime = 3 * time.Second
 // Update describes what PollChanges found.
 type Update struct {
 	Config *Config  // nil if Err is set
-	Err    error    // why the files cannot be used
-	Files  []string // paths of the files that differ from the last accepted ones, sorted
+	Err    error    // why the new configuration cannot be used
+	Files  []string // sorted paths of the files that differ from the accepted configuration
 	// Digests maps the paths of those files that exist to their SHA-256 digests in hexadecimal.
 	Digests map[string]string
 }
@@ -85,7 +85,7 @@ func (w *Watcher) LoadFirst() (*Config, error) {
 // empty, it sets Update.Err: another program may be about to write the file, and without the rules in it more would
 // be allowed. After an error, the files are read again when they change.
 func (w *Watcher) PollChanges() (Update, bool) {
-	now := w.lookAtFiles()
+	now := w.readChangedFiles()
 	switch {
 	case maps.Equal(now, w.known) && !w.retry:
 		w.pending = nil
@@ -96,8 +96,8 @@ func (w *Watcher) PollChanges() (Update, bool) {
 	}
 	w.pending = nil
 	c, found, err := w.readConfig(true)
-	if !maps.Equal(w.lookAtFiles(), now) || !readingsAgree(found, now) {
-		w.pending = w.lookAtFiles() // they changed while they were read
+	if !maps.Equal(w.readChangedFiles(), now) || !readingsAgree(found, now) {
+		w.pending = w.readChangedFiles() // they changed while they were read
 		return Update{}, false
 	}
 	w.known, w.retry = found, false
@@ -146,10 +146,10 @@ func contentOf(text []byte) fileContent {
 	return fileContent{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// lookAtFiles returns the current content of the known files. It reads a file if the file's stamp (such as size and
-// time) has changed. It reads all files if any stamp has changed within the last stampDoubtTime, because a stamp may
-// then be equal although the content is not.
-func (w *Watcher) lookAtFiles() map[string]fileContent {
+// readChangedFiles returns the current content of the known files. It reads a file if the file's stamp (such as
+// size and time) has changed. It reads all files if any stamp has changed within the last stampDoubtTime, because
+// a file may then have changed without a change of its stamp.
+func (w *Watcher) readChangedFiles() map[string]fileContent {
 	now := map[string]fileContent{}
 	for path := range w.known {
 		f, known := w.stamps[path]

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// desk is a folder with a watched configuration, and a clock that only the test advances.
-type desk struct {
+// watchedFolder is a folder with a watched configuration, and a clock that only the test advances.
+type watchedFolder struct {
 	*testing.T
 	dir     string
 	watch   *Watcher
 	at      time.Time
-	reading func() // is called between the reading of the files and its end
+	reading func() // is called after the files were read and before the load returns
 }
 
-func watched(t *testing.T, files map[string]string) *desk {
-	d := &desk{T: t, dir: t.TempDir(), at: time.Now()}
+func watched(t *testing.T, files map[string]string) *watchedFolder {
+	d := &watchedFolder{T: t, dir: t.TempDir(), at: time.Now()}
 	for name, text := range files {
 		d.write(name, text)
 	}
@@ -39,17 +39,17 @@ func watched(t *testing.T, files map[string]string) *desk {
 	return d
 }
 
-func (d *desk) path(name string) string { return filepath.Join(d.dir, name) }
+func (d *watchedFolder) path(name string) string { return filepath.Join(d.dir, name) }
 
-func (d *desk) write(name, text string) {
+func (d *watchedFolder) write(name, text string) {
 	d.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(d.path(name)), 0o755), os.WriteFile(d.path(name), []byte(text), 0o644)); err != nil {
 		d.Fatal(err)
 	}
 }
 
-// polls returns the updates that the next n polls find.
-func (d *desk) polls(n int) (found []Update) {
+// poll returns the updates that the next n polls find.
+func (d *watchedFolder) poll(n int) (found []Update) {
 	for range n {
 		d.at = d.at.Add(PollInterval)
 		if u, news := d.watch.PollChanges(); news {
@@ -59,19 +59,19 @@ func (d *desk) polls(n int) (found []Update) {
 	return found
 }
 
-// one returns the update that the polls of one second find. The test fails unless they find exactly one.
-func (d *desk) one() Update {
+// pollOnce returns the update that the polls of one second find. The test fails unless they find exactly one.
+func (d *watchedFolder) pollOnce() Update {
 	d.Helper()
-	found := d.polls(int(time.Second / PollInterval))
+	found := d.poll(int(time.Second / PollInterval))
 	if len(found) != 1 {
 		d.Fatalf("%d updates: %+v", len(found), found)
 	}
 	return found[0]
 }
 
-func (d *desk) none() {
+func (d *watchedFolder) none() {
 	d.Helper()
-	if found := d.polls(20); len(found) > 0 {
+	if found := d.poll(20); len(found) > 0 {
 		d.Fatalf("unexpected update: %+v", found[0])
 	}
 }
@@ -82,32 +82,32 @@ func TestWatchFindsChanges(t *testing.T) {
 	}
 	start := map[string]string{".mcp.json": entry("one"), "vars": "A=1", "retort.yaml": "permissionLevel: execute_full\n"}
 	for name, c := range map[string]struct {
-		change func(d *desk)
+		change func(d *watchedFolder)
 		holds  func(c *Config) bool
 		file   string
 	}{
-		"settings": {func(d *desk) { d.write("retort.yaml", "permissionLevel: read_only\n") },
+		"settings": {func(d *watchedFolder) { d.write("retort.yaml", "permissionLevel: read_only\n") },
 			func(c *Config) bool { return c.Settings.PermissionLevel == PermissionReadOnly }, "retort.yaml"},
-		"replaced by rename": {func(d *desk) {
+		"replaced by rename": {func(d *watchedFolder) {
 			d.write("new", "permissionLevel: read_only\n")
 			if err := os.Rename(d.path("new"), d.path("retort.yaml")); err != nil {
 				d.Fatal(err)
 			}
 		}, func(c *Config) bool { return c.Settings.PermissionLevel == PermissionReadOnly }, "retort.yaml"},
-		"as large, at the same time": {func(d *desk) {
+		"as large, at the same time": {func(d *watchedFolder) {
 			info, err := os.Stat(d.path(".mcp.json"))
 			if err != nil {
 				d.Fatal(err)
 			}
-			d.polls(1) // it is known as it is
+			d.poll(1) // it is known as it is
 			d.write(".mcp.json", entry("two"))
 			if err := os.Chtimes(d.path(".mcp.json"), info.ModTime(), info.ModTime()); err != nil {
 				d.Fatal(err)
 			}
 		}, func(c *Config) bool { return c.Servers[0].Command == "two" }, ".mcp.json"},
-		"variables": {func(d *desk) { d.write("vars", "A=2") },
+		"variables": {func(d *watchedFolder) { d.write("vars", "A=2") },
 			func(c *Config) bool { return c.Servers[0].Env["A"] == "2" }, "vars"},
-		"link to another file": {func(d *desk) {
+		"link to another file": {func(d *watchedFolder) {
 			d.write("other.yaml", "permissionLevel: read_only\n")
 			if err := errors.Join(os.Remove(d.path("retort.yaml")), os.Symlink(d.path("other.yaml"), d.path("retort.yaml"))); err != nil {
 				d.Fatal(err)
@@ -118,7 +118,7 @@ func TestWatchFindsChanges(t *testing.T) {
 			d := watched(t, start)
 			c := c
 			c.change(d)
-			u := d.one()
+			u := d.pollOnce()
 			if u.Err != nil || !c.holds(u.Config) || !slices.Equal(u.Files, []string{d.path(c.file)}) || len(u.Digests[d.path(c.file)]) != 64 {
 				t.Fatalf("%+v", u)
 			}
@@ -133,13 +133,13 @@ func TestWatchFindsChanges(t *testing.T) {
 func TestWatchFindsNewFiles(t *testing.T) {
 	d := watched(t, map[string]string{"user/retort/mcp.json": `{"mcpServers": {"a": {"command": "own"}}}`})
 	d.write("retort.yaml", "servers: {a: {deny: [x]}}\n")
-	if u := d.one(); u.Err != nil || len(u.Config.Settings.Servers) != 1 {
+	if u := d.pollOnce(); u.Err != nil || len(u.Config.Settings.Servers) != 1 {
 		t.Fatalf("%+v", u)
 	}
 	d.watch.Accept()
 	d.write("retort.yaml", "permissionLevel: read_only\n")
 	d.write(".mcp.json", `{"mcpServers": {"b": {"command": "project"}}}`)
-	if u := d.one(); u.Err != nil || u.Config.Servers[0].Name != "b" {
+	if u := d.pollOnce(); u.Err != nil || u.Config.Servers[0].Name != "b" {
 		t.Fatalf("%+v", u)
 	}
 	d.watch.Accept()
@@ -151,28 +151,31 @@ func TestWatchFindsNewFiles(t *testing.T) {
 // configuration is read again when the files change.
 func TestWatchRefusesBrokenFiles(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(d *desk)
+		change func(d *watchedFolder)
 		want   string
 	}{
-		"half":       {func(d *desk) { d.write(".mcp.json", `{"mcpServers": {"a": {"comm`) }, ".mcp.json:1:"},
-		"wrong key":  {func(d *desk) { d.write("retort.yaml", "permisionLevel: read_only\n") }, "permissionLevel"},
-		"empty":      {func(d *desk) { d.write("retort.yaml", "") }, "retort.yaml is empty"},
-		"blank":      {func(d *desk) { d.write("retort.yaml", " \n\t\n") }, "retort.yaml is empty"},
-		"gone":       {func(d *desk) { _ = os.Remove(d.path("retort.yaml")) }, "retort.yaml is missing or unreadable"},
-		"servers":    {func(d *desk) { _ = os.Remove(d.path(".mcp.json")) }, ".mcp.json is missing or unreadable"},
-		"not a file": {func(d *desk) { _ = os.Remove(d.path("retort.yaml")); _ = os.Mkdir(d.path("retort.yaml"), 0o755) }, "retort.yaml: it is a directory"},
+		"half":      {func(d *watchedFolder) { d.write(".mcp.json", `{"mcpServers": {"a": {"comm`) }, ".mcp.json:1:"},
+		"wrong key": {func(d *watchedFolder) { d.write("retort.yaml", "permisionLevel: read_only\n") }, "permissionLevel"},
+		"empty":     {func(d *watchedFolder) { d.write("retort.yaml", "") }, "retort.yaml is empty"},
+		"blank":     {func(d *watchedFolder) { d.write("retort.yaml", " \n\t\n") }, "retort.yaml is empty"},
+		"gone":      {func(d *watchedFolder) { _ = os.Remove(d.path("retort.yaml")) }, "retort.yaml is missing or unreadable"},
+		"servers":   {func(d *watchedFolder) { _ = os.Remove(d.path(".mcp.json")) }, ".mcp.json is missing or unreadable"},
+		"not a file": {func(d *watchedFolder) {
+			_ = os.Remove(d.path("retort.yaml"))
+			_ = os.Mkdir(d.path("retort.yaml"), 0o755)
+		}, "retort.yaml: it is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := watched(t, map[string]string{".mcp.json": `{"mcpServers": {"a": {"command": "one"}}}`, "retort.yaml": "permissionLevel: execute_full\n"})
 			c.change(d)
-			if u := d.one(); u.Err == nil || u.Config != nil || !strings.Contains(u.Err.Error(), c.want) || len(u.Files) != 1 {
+			if u := d.pollOnce(); u.Err == nil || u.Config != nil || !strings.Contains(u.Err.Error(), c.want) || len(u.Files) != 1 {
 				t.Fatalf("%+v, want an error about %s", u, c.want)
 			}
 			d.none()
 			_ = os.Remove(d.path("retort.yaml"))
 			d.write("retort.yaml", "permissionLevel: read_only\n")
 			d.write(".mcp.json", `{"mcpServers": {"a": {"command": "two"}}}`)
-			if u := d.one(); u.Err != nil || u.Config.Settings.PermissionLevel != PermissionReadOnly || u.Config.Servers[0].Command != "two" {
+			if u := d.pollOnce(); u.Err != nil || u.Config.Settings.PermissionLevel != PermissionReadOnly || u.Config.Servers[0].Command != "two" {
 				t.Fatalf("%+v", u)
 			}
 		})
@@ -186,16 +189,16 @@ func TestWatchWaitsForTheWriter(t *testing.T) {
 	whole := "permissionLevel: read_only\nservers: {}\ntoolChanges: ask\n"
 	for n := 1; n < len(whole); n += 7 {
 		d.write("retort.yaml", whole[:n])
-		if found := d.polls(1); len(found) > 0 {
+		if found := d.poll(1); len(found) > 0 {
 			t.Fatalf("after %d bytes: %+v", n, found[0])
 		}
 	}
 	d.write("retort.yaml", whole[:len(whole)-4])
 	d.reading = func() { d.write("retort.yaml", whole) }
-	if found := d.polls(2); len(found) > 0 {
+	if found := d.poll(2); len(found) > 0 {
 		t.Fatalf("read while it was written: %+v", found[0])
 	}
-	if u := d.one(); u.Err != nil || u.Config.Settings.ToolChanges != ChangesAsk {
+	if u := d.pollOnce(); u.Err != nil || u.Config.Settings.ToolChanges != ChangesAsk {
 		t.Fatalf("%+v", u)
 	}
 }
@@ -205,13 +208,13 @@ func TestWatchWaitsForTheWriter(t *testing.T) {
 func TestWatchRetries(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.write("retort.yaml", "permissionLevel: read_only\n")
-	d.one()
+	d.pollOnce()
 	d.watch.RetryNext()
-	if u := d.one(); u.Err != nil || len(u.Files) != 1 {
+	if u := d.pollOnce(); u.Err != nil || len(u.Files) != 1 {
 		t.Fatalf("%+v", u)
 	}
 	d.write("retort.yaml", "permissionLevel: execute_full\n")
-	if u := d.one(); u.Err != nil || len(u.Files) != 0 {
+	if u := d.pollOnce(); u.Err != nil || len(u.Files) != 0 {
 		t.Fatalf("%+v", u)
 	}
 }

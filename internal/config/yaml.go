@@ -102,7 +102,7 @@ func tokenPosition(t *token.Token) (line, column int) {
 
 // Bounds on the size of a settings file.
 const (
-	maxYAML   = 256 << 10 // bytes
+	maxYAML   = 256 << 10 // size in bytes
 	maxTokens = 20_000
 )
 

@@ -9,30 +9,30 @@ import (
 
 // FailureCause describes, as text, why something does not work and how to fix it.
 type FailureCause struct {
-	ID    string `json:"id"` // stable, such as command_not_found; other if the cause is not known
+	ID    string `json:"id"` // stable, such as command_not_found; "other" if the cause is not known
 	Words string `json:"words"`
-	Mend  string `json:"mend,omitempty"` // a command, or a sentence where no command does it
+	Mend  string `json:"mend,omitempty"` // command that fixes it, or a sentence if no command does
 }
 
-// FailureSymptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so they must
-// not contain secrets.
+// FailureSymptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so
+// they must not contain secrets.
 type FailureSymptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir
 	Args    []string
 	Dir     string
-	Path    string // the PATH that the server sees
-	URL     string // of another one
-	Login   bool   // it is one that retort auth login can log in to
+	Path    string // PATH of the server's environment
+	URL     string // of an HTTP server
+	Login   bool   // whether retort auth login supports the server
 
-	Err     error // what came of connecting, with all that it wraps
+	Err     error // error of the connection attempt
 	Message string
 	Hint    string
-	Status  int      // of HTTP, 0 if there was no answer
-	Stderr  []string // its last lines
-	Rubbish []string // lines on standard output that are no messages
+	Status  int      // HTTP status; 0: no response
+	Stderr  []string // last lines of standard error
+	Rubbish []string // lines on standard output that are not MCP messages
 	Waited  time.Duration
-	Pending bool // it had not answered when patience was over
+	Pending bool // the server has not answered in the given time
 }
 
 // allText returns all texts of the symptom, for matching against patterns.

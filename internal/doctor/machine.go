@@ -32,10 +32,10 @@ type CheckResult struct {
 }
 
 const (
-	leastDisk  = 64 << 20  // bytes without which nothing can be kept
-	littleDisk = 512 << 20 // bytes that are soon used up
+	leastDisk  = 64 << 20  // free bytes below which Retort cannot work
+	littleDisk = 512 << 20 // free bytes below which a warning is given
 	patience   = 3 * time.Second
-	maxCounted = 200_000 // files
+	maxCounted = 200_000 // files whose sizes are added up
 )
 
 // Limits of open files. CheckFiles reports an engine as broken if it may open fewer than leastFiles, and warns below

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// level returns the worst level of some checks, and the texts of all of them.
-func level(checks []CheckResult) (worst CheckStatus, text string) {
+// worstStatus returns the worst status of some checks, and the texts of all of them.
+func worstStatus(checks []CheckResult) (worst CheckStatus, text string) {
 	order := map[CheckStatus]int{OK: 0, Mended: 1, Warning: 2, Broken: 3}
 	worst = OK
 	for _, c := range checks {
@@ -56,11 +56,11 @@ func TestFolder(t *testing.T) {
 		{file, false, Broken, Broken, "is a file"},
 		{file, true, Broken, Broken, "is a file"},
 	} {
-		got, text := level(CheckFolder("home", c.dir, c.fix))
+		got, text := worstStatus(CheckFolder("home", c.dir, c.fix))
 		if got != c.want || !strings.Contains(text, c.says) {
 			t.Errorf("%s: %s, want %s: %s", c.dir, got, c.want, text)
 		}
-		if got, text := level(CheckFolder("home", c.dir, c.fix)); got != c.then {
+		if got, text := worstStatus(CheckFolder("home", c.dir, c.fix)); got != c.then {
 			t.Errorf("%s, then: %s, want %s: %s", c.dir, got, c.then, text)
 		}
 	}
@@ -76,10 +76,10 @@ func TestKeysOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, text := level(CheckKeys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "/a.key") || strings.Contains(text, "/other") {
+	if got, text := worstStatus(CheckKeys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "/a.key") || strings.Contains(text, "/other") {
 		t.Errorf("%s: %s", got, text)
 	}
-	if got, _ := level(CheckKeys("keys", dir, true)); got != Mended {
+	if got, _ := worstStatus(CheckKeys("keys", dir, true)); got != Mended {
 		t.Error(got)
 	}
 	if checks := CheckKeys("keys", dir, false); checks != nil {
@@ -129,7 +129,7 @@ func TestVersion(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	for most, want := range map[uint64]CheckStatus{64: Broken, leastFiles: Warning, littleFiles: OK, 1 << 20: OK} {
-		if worst, text := level(checkFileLimit(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
+		if worst, text := worstStatus(checkFileLimit(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
 			t.Errorf("%d files: %s %s, want %s", most, worst, text, want)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// permissions says that mode bits of files control the access of other users on this system.
+// permissions says that on this system the mode bits of files control the access of other users.
 const permissions = true
 
-// ownedByMe reports whether a file belongs to this user. If not, it returns the name of the owner.
+// ownedByMe reports whether this user owns a file. If not, it returns the name of the owner.
 func ownedByMe(info fs.FileInfo) (owner string, mine bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == os.Getuid() {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// words lists the messages that programs print before they exit, each with its cause. In the texts about a cause, $1
-// stands for the first non-empty group of the pattern. The first entry whose pattern matches is used.
-var words = []struct {
+// knownMessages lists the messages that programs print before they exit, each with its cause. In the texts about a
+// cause, $1 stands for the first non-empty group of the pattern. The first entry whose pattern matches is used.
+var knownMessages = []struct {
 	id    string
 	says  string // a regular expression
 	words string
@@ -140,18 +140,18 @@ var words = []struct {
 	},
 }
 
-// expressions returns the regular expressions of the list words, compiled on first use. Compiling them at every start
-// would take longer than everything else before main.
-var expressions = sync.OnceValue(func() []*regexp.Regexp {
-	all := make([]*regexp.Regexp, len(words))
-	for i, w := range words {
+// messagePatterns returns the compiled regular expressions of knownMessages. It compiles them on first use,
+// because compiling them at every start would take longer than everything else before main.
+var messagePatterns = sync.OnceValue(func() []*regexp.Regexp {
+	all := make([]*regexp.Regexp, len(knownMessages))
+	for i, w := range knownMessages {
 		all[i] = regexp.MustCompile(w.says)
 	}
 	return all
 })
 
-// listens returns a pattern for the messages that HTTP servers print when they are ready.
-var listens = sync.OnceValue(func() *regexp.Regexp {
+// readyPattern returns a pattern for the messages that HTTP servers print when they are ready.
+var readyPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:listening|running|started|available|serving)[^\n]{0,40}?(?:https?://\S+|port:? ?\d{2,5}|:\d{4,5}\b)`)
 })
 
@@ -161,8 +161,8 @@ func explainOutput(s FailureSymptom) *FailureCause {
 		return nil
 	}
 	said := s.allText()
-	for i, w := range words {
-		m := expressions()[i].FindStringSubmatch(said)
+	for i, w := range knownMessages {
+		m := messagePatterns()[i].FindStringSubmatch(said)
 		if m == nil {
 			continue
 		}
@@ -184,7 +184,7 @@ func explainOutput(s FailureSymptom) *FailureCause {
 func explainSilence(s FailureSymptom) *FailureCause {
 	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
-	if m := listens().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
+	if m := readyPattern().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
 		return &FailureCause{
 			"not_stdio", fmt.Sprintf("it serves HTTP instead of standard input and output: %q", m),
 			"start it separately and set its address as url instead of command, or correct its args: " + by,

@@ -16,12 +16,15 @@ import (
 // whole. Settings that take effect at the next start keep the values with which the engine was opened.
 type activeConfig struct {
 	config  *config.Config
-	servers []Server                 // with their logins
-	logins  map[string]*serverLogins // by server; only of servers that may want a login
-	removed []string                 // principals that earlier settings had rules for, sorted
-	levels  levelRules               // the newest permission_levels, if the engine was opened with others; else nil
-	// restricting is a configuration from files that a running call may have changed. To be safe, only what this
-	// configuration forbids applies, in addition to the rules of config. It is nil if there is no such configuration.
+	servers []Server                 // enabled servers, with their logins
+	logins  map[string]*serverLogins // by server, only for servers that may require a login
+	removed []string                 // sorted principals for which earlier settings had rules
+	// levels has the newest permission_levels if they have changed since the engine was opened. Otherwise it is
+	// nil.
+	levels levelRules
+	// restricting is a configuration from files that a running call may have changed. To be safe, the engine
+	// applies only its restrictions, in addition to the rules of config. It is nil if there is no such
+	// configuration.
 	restricting *config.Config
 	// restrictingText encodes the configuration in restricting. It is the result of effectText for that
 	// configuration.
@@ -40,8 +43,8 @@ func (f *activeConfig) findServer(name string) (Server, bool) {
 	return f.servers[i], true
 }
 
-// entryText returns a text that encodes how a server is reached and how its instances are shared. If it changes, the
-// server must be restarted. Rules on the server's tools are not part of it. The text contains secrets.
+// entryText encodes how a server is reached and how its instances are shared. If this text changes, the server
+// must be restarted. It does not include rules on the server's tools. It contains secrets.
 func (f *activeConfig) entryText(s Server) string {
 	of := f.config.Settings.Servers[s.Name]
 	of.ToolRules, of.Trusted, of.Changes, of.Category, of.Disabled = config.ToolRules{}, false, "", "", false
@@ -73,8 +76,8 @@ func (f *activeConfig) newestSettings() config.Settings {
 	return s
 }
 
-// effectText returns a text that encodes everything in a configuration that takes effect while the engine runs. The
-// text contains secrets.
+// effectText encodes everything in a configuration that takes effect while the engine runs. The text contains
+// secrets.
 func (f *activeConfig) effectText() string {
 	entries := map[string]string{}
 	for _, s := range f.servers {
@@ -88,7 +91,7 @@ func (f *activeConfig) effectText() string {
 }
 
 // newPolicy returns the policy of this configuration. If the block permission_levels has changed since the start,
-// what it forbids in addition takes effect now. What it allows in addition takes effect at the next start.
+// additional restrictions in it take effect now, and additional permissions at the next start.
 func (f *activeConfig) newPolicy() (*policy.Policy, error) {
 	s := f.policyConfig().Settings
 	started, err := f.policyOf(s)
@@ -110,18 +113,18 @@ func (f *activeConfig) policyOf(s config.Settings) (*policy.Policy, error) {
 	return policy.New(r)
 }
 
-// configDifference lists what a reload changes.
+// configDifference lists what a reload of the configuration files changes.
 type configDifference struct {
-	settings                []string // keys that take effect at once
-	added, changed, removed []string // servers
-	principals              []string // that have no rules any more
-	restart                 []string // keys that take effect at the next start
-	narrowed                bool     // only the restrictions of the change take effect
-	restored                bool     // an earlier narrowing has ended
+	settings                []string // keys of the settings that take effect now
+	added, changed, removed []string // names of servers
+	principals              []string // principals that no longer have rules
+	restart                 []string // keys of the settings that take effect at the next start
+	narrowed                bool     // only the restrictions in the change take effect
+	restored                bool     // the effect of an earlier narrowed change ends
 }
 
 // prepareReload returns the activeConfig of a newly loaded configuration, its policy, and how it differs from the
-// configuration in force. It puts nothing in force.
+// configuration in force. It does not apply any of them.
 func (c *configuration) prepareReload(loaded *config.Config) (*activeConfig, *policy.Policy, configDifference, error) {
 	var d configDifference
 	if err := c.source.checkUnknownServers(loaded); err != nil {
@@ -149,9 +152,9 @@ func (c *configuration) prepareReload(loaded *config.Config) (*activeConfig, *po
 	return next, rules, d, nil
 }
 
-// narrowReload returns the activeConfig and policy after a change that a program may have made: only the restrictions
-// of the change take effect. Removed servers are gone, and a call must be allowed by both the old rules and the new
-// ones. wanted and rules are the results of prepareReload.
+// narrowReload returns the activeConfig and policy for a change that a program may have made. Only the
+// restrictions of the change take effect: a call must be allowed by both the old rules and the new ones, and
+// removed servers are not available. wanted and rules are the results of prepareReload.
 func (c *configuration) narrowReload(wanted *activeConfig, rules *policy.Policy) (*activeConfig, *policy.Policy, configDifference, error) {
 	var d configDifference
 	before := c.activeConfig()
@@ -173,9 +176,9 @@ func (c *configuration) narrowReload(wanted *activeConfig, rules *policy.Policy)
 	return &next, rules, d, nil
 }
 
-// keepStarted returns the loaded configuration in the form in which it is applied now: settings that take effect only
-// at the next start keep the values with which the engine was opened. It also returns the names of the settings whose
-// change it held back.
+// keepStarted returns the loaded configuration in the form in which it can be applied now: settings that take
+// effect only at the next start keep the values with which the engine was opened. It also returns the names of the
+// changed settings among these.
 func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Config, restart []string) {
 	all := *loaded
 	s, wanted := c.config.Settings, loaded.Settings
@@ -207,8 +210,8 @@ func (c *configuration) changesGroupClaim(loaded *config.Config) bool {
 	return named && loaded.Settings.HTTP.OAuth.Groups != c.config.Settings.HTTP.OAuth.Groups
 }
 
-// removedPrincipals returns the sorted names of the principals that the configuration next has no rules for, although
-// f has rules for them or they were already removed before f.
+// removedPrincipals returns the sorted names of the principals for which the configuration next has no rules,
+// although an earlier configuration had some.
 func (f *activeConfig) removedPrincipals(next *config.Config) (names []string) {
 	add := func(name string) {
 		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {
@@ -244,8 +247,8 @@ func compareConfigs(before, next *activeConfig) (d configDifference) {
 	return d
 }
 
-// firstExposed returns the first server that the new configuration next lets clients see directly. It returns "" if
-// none is found, or if clients already saw a server directly when the engine was opened.
+// firstExposed returns the first server that clients see directly in the new configuration next. It returns "" if
+// there is no such server, or if clients already saw a server directly when the engine was opened.
 func firstExposed(started *config.Config, next *activeConfig) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {
@@ -286,7 +289,8 @@ func (d configDifference) isEmpty() bool {
 	return !d.narrowed && !d.restored && len(d.settings)+len(d.added)+len(d.changed)+len(d.removed)+len(d.principals) == 0
 }
 
-// facts returns the difference as facts for the audit log. They contain names of settings and servers, and no values.
+// facts returns the difference in the form of additional data for an audit log entry. It contains names of
+// settings and servers, and no values.
 func (d configDifference) facts() map[string]any {
 	facts := map[string]any{}
 	for what, names := range map[string][]string{

@@ -18,9 +18,9 @@ import (
 
 // Aliases of the types of agent tasks.
 type (
-	Task     = core.AgentTask  // a task in words
-	Budget   = core.TaskBudget // bounds a task
-	TaskStep = core.TaskStep   // reports the progress of a task
+	Task     = core.AgentTask  // a task in natural language
+	Budget   = core.TaskBudget // the limits of a task
+	TaskStep = core.TaskStep   // a progress report of a task
 )
 
 // agentAssembly holds what agent tasks need: the prompt templates, the model, and the tasks that wait for a person.
@@ -70,8 +70,8 @@ func openModel(c *configuration) (*model.ModelEndpoint, error) {
 	return endpoint, nil
 }
 
-// modelFor returns the model for a request: the endpoint in the settings or, if they have no endpoint, the model that the
-// client offers. It returns nil if there is neither.
+// modelFor returns the model for a request: the endpoint in the settings or, if they have no endpoint, the model that
+// the client offers. It returns nil if there is neither.
 func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	switch {
 	case a.endpoint != nil:
@@ -82,8 +82,8 @@ func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	return nil
 }
 
-// RenderWrapper returns the text of a wrapper file, which is a generated file through which code calls tools. It puts
-// the generated code into the project's template for wrapper files.
+// RenderWrapper puts generated code into the project's template for wrapper files and returns the result. A
+// wrapper file has the typed functions through which code calls tools.
 func (e *Engine) RenderWrapper(lang core.Language, path, code string) string {
 	return e.pipeline.RenderWrapper(lang, path, code)
 }
@@ -132,7 +132,7 @@ func (f taskFinder) Offer(ctx context.Context, names []string, lang core.Languag
 	return f.engine.pipeline.Offer(ctx, names, lang, full)
 }
 
-// modelScreen removes secrets and personal values from what is sent to a model.
+// modelScreen removes secrets and personal values from texts before they are sent to a model.
 type modelScreen struct {
 	pipeline *pipeline.Pipeline
 	secrets  *secrets.Masker

@@ -18,24 +18,24 @@ import (
 	"retort/internal/engine"
 )
 
-// office holds an engine with a scripted model, and the demo servers behind it. Tests pass or fail by the effects
-// that these servers have recorded.
-type office struct {
+// agentSetup holds an engine with a scripted model, and the demo servers behind it. Tests pass or fail by the
+// effects that these servers have recorded.
+type agentSetup struct {
 	*engine.Engine
 	model   *modeltest.FakeServer
 	servers map[string]*demo.DemoServer
 	home    string
 }
 
-func newOffice(t *testing.T, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *office {
+func newOffice(t *testing.T, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *agentSetup {
 	t.Helper()
 	return newOfficeWith(t, "provider: openai", settings, script)
 }
 
-func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *office {
+func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *agentSetup {
 	t.Helper()
-	o := &office{servers: map[string]*demo.DemoServer{}, home: t.TempDir()}
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: o.home, Settings: settings, Limits: unhurried}
+	o := &agentSetup{servers: map[string]*demo.DemoServer{}, home: t.TempDir()}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: o.home, Settings: settings, Limits: unlimitedTime}
 	if script != nil {
 		o.model = modeltest.New(script)
 		t.Cleanup(o.model.Close)
@@ -68,10 +68,10 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 	return o
 }
 
-func (o *office) effects() int { return len(o.servers["crm"].RecordedEffects()) }
+func (o *agentSetup) effects() int { return len(o.servers["crm"].RecordedEffects()) }
 
-// twice returns the changes that the CRM server recorded more than once.
-func (o *office) twice() (found []string) {
+// repeatedChanges returns the changes that the CRM server recorded more than once.
+func (o *agentSetup) repeatedChanges() (found []string) {
 	seen := map[string]bool{}
 	for _, e := range o.servers["crm"].RecordedEffects() {
 		text, _ := json.Marshal(e)
@@ -91,10 +91,10 @@ func writes(programs ...string) func(int, modeltest.ReceivedRequest) modeltest.S
 }
 
 const (
-	sleeps    = `await sleep(1e9)` // runs until it is cancelled
-	create    = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`
-	createTwo = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'B', Company: 'C' } });`
-	todo      = "create a lead record in the crm for company C"
+	sleepProgram = `await sleep(1e9)` // runs until it is cancelled
+	create       = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`
+	createTwo    = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'B', Company: 'C' } });`
+	todo         = "create a lead record in the crm for company C"
 )
 
 // TestTask checks that tasks end with the right Outcome and cause no effect twice, whether the model writes good or
@@ -154,8 +154,8 @@ func TestTask(t *testing.T) {
 				if o.Status != c.status || o.Error != nil && o.Error.Kind != c.kind || o.Attempts != c.attempts {
 					t.Errorf("%s after %d attempts, %+v; want %s", o.Status, o.Attempts, o.Error, c.status)
 				}
-				if n := e.effects(); n != c.effects || len(e.twice()) > 0 {
-					t.Errorf("%d effects, twice %v", n, e.twice())
+				if n := e.effects(); n != c.effects || len(e.repeatedChanges()) > 0 {
+					t.Errorf("%d effects, twice %v", n, e.repeatedChanges())
 				}
 				asked := e.model.Requests()
 				if last := asked[len(asked)-1]; !strings.Contains(last.Last, c.asked) {
@@ -453,8 +453,8 @@ func TestTaskRepeatsNothing(t *testing.T) {
 				return core.ApprovalAnswer{Approve: a.Repeats == ""}, true
 			}
 			o := e.ExecuteTask(core.WithChannel(t.Context(), no), engine.Task{Description: todo, Language: c.lang})
-			if o.Attempts != c.attempts || asked == 0 || e.effects() != c.effects || len(e.twice()) > 0 {
-				t.Errorf("%s %+v after %d attempts, asked %d times, %d effects, twice %v", o.Status, o.Error, o.Attempts, asked, e.effects(), e.twice())
+			if o.Attempts != c.attempts || asked == 0 || e.effects() != c.effects || len(e.repeatedChanges()) > 0 {
+				t.Errorf("%s %+v after %d attempts, asked %d times, %d effects, twice %v", o.Status, o.Error, o.Attempts, asked, e.effects(), e.repeatedChanges())
 			}
 			for _, a := range e.model.Requests()[1:] { // each later prompt lists it
 				if !strings.Contains(a.Last, "Do not make them again") || !strings.Contains(a.Last, "LastName") {

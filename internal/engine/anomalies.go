@@ -21,23 +21,23 @@ type anomalyMonitor struct {
 	log     *audit.Log
 	watcher *anomaly.AnomalyWatcher
 	begin   sync.Once
-	ready   chan struct{} // closed when the past entries are replayed
+	ready   chan struct{} // closed when past entries are replayed
 	ctx     context.Context
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
 
 	mu       sync.Mutex
 	replayed bool
-	queued   []core.AuditEvent // events that arrive during the replay
-	urgent   bool              // a queued event is reported without a comparison with the past
+	queued   []core.AuditEvent // events that arrived during the replay
+	urgent   bool              // a queued event must be reported even if nothing is known about the past
 }
 
 // Limits for the audit log entries from which the engine learns usual activity when it starts.
 const (
-	replayAge       = 30 * 24 * time.Hour // of the oldest entry that is replayed
+	replayAge       = 30 * 24 * time.Hour // age of the oldest entry to replay
 	maxReplayed     = 100_000             // entries of one chain
-	maxQueuedEvents = 20_000              // during the replay
-	replayTimeout   = 5 * time.Second     // for which the first calls of an engine wait
+	maxQueuedEvents = 20_000              // queued events during the replay
+	replayTimeout   = 5 * time.Second     // how long the first calls of an engine wait for the replay
 )
 
 // openAlertQueue returns the queue of messages to the webhook for anomalies; nil if the settings name no address.
@@ -151,9 +151,9 @@ func (m *anomalyMonitor) waitForReplay(ctx context.Context) {
 
 func (m *anomalyMonitor) Stopped(execution string) *core.Error { return m.watcher.Stopped(execution) }
 
-// Warnings returns the anomaly warnings about an execution. Events that arrive during the replay of past entries are
-// queued. If one of them shows access to a blacklisted host, Warnings waits for the replay, because such access is
-// reported without comparison with the past.
+// Warnings returns the anomaly warnings about an execution. Events that arrive during the replay of past entries
+// are queued. If one of them shows access to a blacklisted host, Warnings waits for the replay, because such
+// access is always reported.
 func (m *anomalyMonitor) Warnings(execution string) []string {
 	m.mu.Lock()
 	urgent := m.urgent
@@ -165,17 +165,17 @@ func (m *anomalyMonitor) Warnings(execution string) []string {
 	return m.watcher.Warnings(execution)
 }
 
-// AnomalyAlert is the request body of an alert to the webhook for anomalies. Text describes the finding in full, for
-// a person.
+// AnomalyAlert is the body of the request that reports an anomaly to the webhook. Text describes the finding in
+// full for a person.
 type AnomalyAlert struct {
-	Type      string                 `json:"type"` // "anomaly.found"
+	Type      string                 `json:"type"` // always "anomaly.found"
 	Timestamp time.Time              `json:"timestamp"`
 	Data      anomaly.AnomalyFinding `json:"data"`
 	Text      string                 `json:"text"`
 }
 
-// reportAnomaly logs and records a finding, and queues an alert for the webhook unless the action is only to note it.
-// alerts may be nil.
+// reportAnomaly logs a finding and records it in the audit log. If the settings ask for more than a note, it also
+// queues an alert for the webhook. alerts may be nil.
 func reportAnomaly(st *Stores, log *audit.Log, alerts *webhook.MessageQueue, f anomaly.AnomalyFinding) {
 	st.log.Warn(
 		"unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal,

@@ -90,7 +90,7 @@ func fillQuietHome(t *testing.T) (home, keys string) {
 func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.DemoServer) *engine.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Settings: settings}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: home, Keys: keys, Settings: settings}
 	for i, s := range servers {
 		c.Servers = append(c.Servers, engine.Server{Name: []string{"crm", "mail"}[i], Dial: s.Dial})
 	}
@@ -238,7 +238,7 @@ func TestLeakIsStopped(t *testing.T) {
 	write := `return await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: 'l@example.org'}})`
 	asks := func(e *engine.Engine) (asked int64) {
 		var n atomic.Int64
-		e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &n)), engine.Request{Code: write})
+		e.Execute(core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{}, &n)), engine.Request{Code: write})
 		return n.Load()
 	}
 	if asks(e) != 1 {
@@ -250,7 +250,7 @@ func TestLeakIsStopped(t *testing.T) {
 		t.Error("the next engine asks nobody")
 	}
 	var n atomic.Int64
-	next.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &n)), engine.Request{Code: write})
+	next.Execute(core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true}, &n)), engine.Request{Code: write})
 	if asks(next) != 0 {
 		t.Error("a yes does not lift it")
 	}
@@ -268,7 +268,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 	home, keys := fillQuietHome(t)
 	e := unusualEngine(t, home, keys, "", crm)
 	_ = e.Close()
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: crm.Dial}}}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: crm.Dial}}}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -64,8 +64,8 @@ func (t trustingRules) AllowRule(r approval.AlwaysRule) error {
 // waits for an answer.
 type approvalSocket struct {
 	mu     sync.Mutex
-	opened io.Closer // nil before the first approval, or if the socket could not be opened
-	tried  bool      // set once the socket was opened or could not be, or the engine is closed
+	opened io.Closer // nil before the first approval, or if opening failed
+	tried  bool      // opening was tried, or the engine is closed
 }
 
 // newApprovalSocket returns an approvalSocket. Its socket is opened in the data directory when the first approval in

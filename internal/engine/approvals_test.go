@@ -32,7 +32,7 @@ func judgedAt(t *testing.T, home, settings string) (*engine.Engine, *demo.DemoSe
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: settings, Limits: unhurried, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: settings, Limits: unlimitedTime, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,9 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// answers returns an approval channel that always gives the answer a, and counts in asked how often it is asked.
-func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
+// fixedAnswer returns an approval channel that always gives the answer a, and counts in asked how often it is
+// asked.
+func fixedAnswer(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 	return func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		asked.Add(1)
 		return a, true
@@ -77,7 +78,7 @@ func TestApprovals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := openJudged(t, "")
 			var asked atomic.Int64
-			o := e.Execute(core.WithChannel(t.Context(), answers(c.answer, &asked)), engine.Request{Code: deletes})
+			o := e.Execute(core.WithChannel(t.Context(), fixedAnswer(c.answer, &asked)), engine.Request{Code: deletes})
 			if o.Status != c.status || countWrites(server) != c.writes || asked.Load() != 1 {
 				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, countWrites(server), asked.Load(), o.Error)
 			}
@@ -211,7 +212,7 @@ func humanTime(t *testing.T, limit time.Duration) (enough bool) {
 	limited := engine.Request{Limits: engine.Limits{Timeout: limit}}
 	slow := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		other := limited
-		other.Code = sleeps
+		other.Code = sleepProgram
 		if o := e.Execute(t.Context(), other); o.Status != core.StatusTimeout {
 			t.Errorf("the other program: %s %+v", o.Status, o.Error)
 		}
@@ -246,7 +247,7 @@ func TestScopesOfAYes(t *testing.T) {
 		t.Run(string(scope), func(t *testing.T) {
 			e, server := openJudged(t, "")
 			var asked atomic.Int64
-			ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
+			ctx := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
 			for i := range 2 {
 				if o := e.Execute(ctx, engine.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || countWrites(server) != 3*(i+1) {
 					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
@@ -265,7 +266,7 @@ func TestAlways(t *testing.T) {
 		e, _ := judgedAt(t, home, settings)
 		defer e.Close()
 		var asked atomic.Int64
-		o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)), engine.Request{Code: deletes})
+		o := e.Execute(core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)), engine.Request{Code: deletes})
 		if o.Status != core.StatusOK {
 			t.Fatalf("%s %+v", o.Status, o.Error)
 		}
@@ -318,7 +319,7 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 func TestProgramDenied(t *testing.T) {
 	e, server := openJudged(t, "approval: {autoApproveLow: false}")
 	var asked atomic.Int64
-	o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: deletes})
+	o := e.Execute(core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{}, &asked)), engine.Request{Code: deletes})
 	if o.Status != core.StatusDenied || len(server.RecordedEffects()) != 0 || asked.Load() != 1 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
@@ -350,7 +351,7 @@ func forge(t *testing.T, path string) {
 func TestAnySequenceOfApprovals(t *testing.T) {
 	const programs = 60
 	e, server := openJudged(t, "approval: {timeout: 1s}")
-	c := &crowd{e: e, cancel: map[string]func(){}, approved: map[string]bool{}}
+	c := &randomPeople{e: e, cancel: map[string]func(){}, approved: map[string]bool{}}
 	var all, people sync.WaitGroup
 	over := make(chan struct{})
 	for i := range programs {
@@ -361,7 +362,7 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 		all.Go(func() { executeAndResume(ctx, e, path, time.Duration(i%5)*time.Millisecond) })
 	}
 	for i := range 3 {
-		people.Go(func() { c.answers(t, over, rand.New(rand.NewPCG(uint64(i), 7))) })
+		people.Go(func() { c.answerAll(t, over, rand.New(rand.NewPCG(uint64(i), 7))) })
 	}
 	all.Wait()
 	_ = e.Close()
@@ -387,22 +388,22 @@ func executeAndResume(ctx context.Context, e *engine.Engine, path string, patien
 	}
 }
 
-// crowd simulates people who answer an engine's approvals.
-type crowd struct {
+// randomPeople simulates people who answer an engine's approvals.
+type randomPeople struct {
 	e      *engine.Engine
-	cancel map[string]func() // by the path that the program writes
+	cancel map[string]func() // by path that the program writes
 
 	mu       sync.Mutex
 	approved map[string]bool // by path
 }
 
-// answers calls answer for each waiting approval, again and again, until the channel over is closed and no approval
-// is left.
-func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
+// answerAll calls answer for each waiting approval, again and again, until the channel over is closed and no
+// approval is left.
+func (c *randomPeople) answerAll(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	for {
 		var waiting map[string]core.Approval
 		_ = testenv.Poll(func() bool {
-			waiting = c.waiting()
+			waiting = c.waitingByPath()
 			select {
 			case <-over:
 				return true
@@ -414,16 +415,16 @@ func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 			return
 		}
 		for path, a := range waiting {
-			if c.answer(a, path, random) {
+			if c.answerRandomly(a, path, random) {
 				t.Error("an answer with a wrong digest was accepted")
 			}
 		}
 	}
 }
 
-// waiting returns the waiting approvals by the path of the file that the call would write. It leaves out every tenth
-// file, so that nobody answers for those and their approvals time out.
-func (c *crowd) waiting() map[string]core.Approval {
+// waitingByPath returns the waiting approvals by the path of the file that the call would write. It omits every
+// tenth file, so that nobody answers for those and their approvals time out.
+func (c *randomPeople) waitingByPath() map[string]core.Approval {
 	found := map[string]core.Approval{}
 	for _, a := range c.e.Waiting("") {
 		var call struct{ Path string }
@@ -435,9 +436,9 @@ func (c *crowd) waiting() map[string]core.Approval {
 	return found
 }
 
-// answer treats a waiting approval in a way chosen at random: it approves, denies, answers with a wrong digest,
-// cancels the program, or does nothing. It returns true if the engine accepted a wrong digest.
-func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled bool) {
+// answerRandomly treats a waiting approval in a way chosen at random: it approves, denies, answers with a wrong
+// digest, cancels the program, or does nothing. It returns true if the engine accepted a wrong digest.
+func (c *randomPeople) answerRandomly(a core.Approval, path string, random *rand.Rand) (fooled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch random.IntN(8) {
@@ -470,7 +471,7 @@ func TestManyNoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := openJudged(t, "approval: {declined: 3}\n")
 			var asked atomic.Int64
-			o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: c.code})
+			o := e.Execute(core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{}, &asked)), engine.Request{Code: c.code})
 			if o.Status != c.status || o.Status == core.StatusOK && string(o.Result) != "0" || countWrites(server) != 0 || asked.Load() != c.asked {
 				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, countWrites(server), asked.Load(), o.Error)
 			}

@@ -17,8 +17,8 @@ import (
 // starting. The server of this test starts only once the program runs.
 func TestComputedNameWaitsForServers(t *testing.T) {
 	running := make(chan struct{})
-	ready := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { close(running); return textResult("ready") }}
-	late := &party{tools: ready.tools, answer: func(string, json.RawMessage) string { return textResult("late") }}
+	ready := &scriptedServer{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { close(running); return textResult("ready") }}
+	late := &scriptedServer{tools: ready.tools, answer: func(string, json.RawMessage) string { return textResult("late") }}
 	dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
 		select {
 		case <-running:
@@ -44,7 +44,7 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 func TestNameWaitsForServers(t *testing.T) {
 	for code, language := range map[string]core.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
 		come := make(chan struct{})
-		late := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { return textResult("late") }}
+		late := &scriptedServer{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { return textResult("late") }}
 		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
 			select {
 			case <-come:

@@ -6,8 +6,8 @@ import (
 	"retort/internal/config"
 )
 
-// assembly holds the parts of an engine, which the engines of all principals share. Each part is built by a constructor
-// from the parts before it.
+// assembly holds the parts that the engines of all principals share. Each part is built by a constructor from the
+// parts before it.
 type assembly struct {
 	closeStack
 	*configuration

@@ -17,7 +17,7 @@ import (
 type failedOpen struct {
 	constructor string
 	settings    string
-	files       map[string]string // that are in the data directory, by path
+	files       map[string]string // files in the data directory: content by path
 	noHome      bool              // without a configured data directory
 	says        string            // a part of the error
 }

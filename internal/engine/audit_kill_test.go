@@ -24,11 +24,11 @@ import (
 // killedEngine is the environment variable that makes the test binary run an engine that the test kills.
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
-// notes returns an upstream server that appends each note to a file. The file outlives the server, so tests can tell
-// from it which calls took place. If the function made is not nil, the server calls it before and after it writes
-// each note.
-func notes(file string, made func()) *party {
-	return &party{
+// noteServer returns an upstream server that appends each note to a file. The file outlives the server, so tests
+// can see in it which calls took place. If the function made is not nil, the server calls it before and after it
+// writes each note.
+func noteServer(file string, made func()) *scriptedServer {
+	return &scriptedServer{
 		tools: func() string {
 			return `{"name":"create_note","description":"Create a note.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
 		},
@@ -55,27 +55,27 @@ func killable(dir string) engine.Config { return killableWith(dir, nil) }
 func killableWith(dir string, made func()) engine.Config {
 	return engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: filepath.Join(dir, "home"), Keys: filepath.Join(dir, "keys"),
-		Servers: []engine.Server{{Name: "notes", Dial: notes(filepath.Join(dir, "effects"), made).dial}},
+		Servers: []engine.Server{{Name: "notes", Dial: noteServer(filepath.Join(dir, "effects"), made).dial}},
 	}
 }
 
-// counter counts the executions that have ended, and prints that number at each event.
-type counter struct {
+// endCounter counts the executions that have ended, and prints that number at each event.
+type endCounter struct {
 	mu    sync.Mutex
 	ended int
 }
 
-func (c *counter) tell(ended int) {
+func (c *endCounter) tell(ended int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended += ended
 	fmt.Println(c.ended)
 }
 
-// scribble executes programs with effects until it is killed. It prints a line when it starts, when
-// the engine is open, before and after each effect, and when a program has ended.
-func scribble(dir string) {
-	var c counter
+// executeUntilKilled executes programs with effects until the process is killed. It prints a line when it starts,
+// when the engine is open, before and after each effect, and when a program has ended.
+func executeUntilKilled(dir string) {
+	var c endCounter
 	c.tell(0)
 	e, err := engine.Open(context.Background(), killableWith(dir, func() { c.tell(0) }))
 	if err != nil {
@@ -99,9 +99,10 @@ func scribble(dir string) {
 	}
 }
 
-// positions returns the numbers of output lines after which scribble is killed. The first few are reached while the
-// engine starts. The others are spread over the executions. Three executions run at a time, and each prints 25 lines.
-func positions() []int {
+// killPositions returns the numbers of output lines after which the process is killed. The first few are reached
+// while the engine starts. The others are spread over the executions. Three executions run at a time, and each
+// prints 25 lines.
+func killPositions() []int {
 	step := 13
 	if testenv.Full() {
 		step = 1
@@ -116,11 +117,11 @@ func positions() []int {
 // TestKilledWhileRecording checks that the audit log is valid whenever the engine is killed: each execution has one
 // end, and each effect that the server saw was recorded once, before it happened.
 func TestKilledWhileRecording(t *testing.T) {
-	dir, done, kills := t.TempDir(), 0, positions()
+	dir, done, kills := t.TempDir(), 0, killPositions()
 	for _, at := range kills {
 		done += testenv.KilledAt(t, killedEngine, dir, at, 0)
 	}
-	done += killedBeside(t, dir, slices.Max(kills))
+	done += killSecondEngine(t, dir, slices.Max(kills))
 	e, err := engine.Open(t.Context(), killable(dir))
 	if err != nil {
 		t.Fatal(err)
@@ -154,9 +155,10 @@ func TestKilledWhileRecording(t *testing.T) {
 	t.Logf("%d executions with %d effects; ended as %v", len(rec.requests), len(seen), rec.ends)
 }
 
-// killedBeside kills an engine that cannot write to the first file of the audit log, because another process holds its
-// lock. This engine leaves unfinished executions in the second file. It returns how many executions had ended.
-func killedBeside(t *testing.T, dir string, at int) (done int) {
+// killSecondEngine kills an engine that cannot write to the first file of the audit log, because another process
+// holds its lock. This engine leaves unfinished executions in the second file. It returns how many executions had
+// ended.
+func killSecondEngine(t *testing.T, dir string, at int) (done int) {
 	t.Helper()
 	unlock, err := seal.Lock(filepath.Join(dir, "home", "audit", "record-1.db.lock"), seal.Unbounded)
 	if err != nil {
@@ -170,23 +172,23 @@ func killedBeside(t *testing.T, dir string, at int) (done int) {
 	return done
 }
 
-// recorded counts the requests, calls and ends in an audit log.
-type recorded struct {
+// recordedCounts counts the requests, calls and ends in an audit log.
+type recordedCounts struct {
 	requests map[string]int // by execution
-	calls    map[string]int // by digest of arguments
+	calls    map[string]int // by digest of the arguments
 	ends     map[string]int // by status
 	digest   func([]byte) string
 }
 
 // readRecord reads the audit log of an engine that has ended. It fails the test unless each execution has one request
 // and one end.
-func readRecord(t *testing.T, dir string) recorded {
+func readRecord(t *testing.T, dir string) recordedCounts {
 	t.Helper()
 	files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, ends := recorded{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
+	r, ends := recordedCounts{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
 	for _, file := range files { // an engine that starts while another one still holds its file writes to the next
 		r.digest = closeChain(t, dir, file)
 		rows, err := sqlstore.OpenFile(t.Context(), file, sqlstore.Options{ReadOnly: true})
@@ -237,7 +239,7 @@ func closeChain(t *testing.T, dir, file string) (digest func([]byte) string) {
 	return log.Digest
 }
 
-func (r recorded) take(t *testing.T, row audit.LogRow, ends map[string]int) {
+func (r recordedCounts) take(t *testing.T, row audit.LogRow, ends map[string]int) {
 	t.Helper()
 	switch core.EventKind(row.Kind) {
 	case core.EventRequest:

@@ -17,7 +17,8 @@ import (
 	"retort/internal/core"
 )
 
-// auditTrail holds the audit log and what reads it while the engine runs. Without an audit log all fields are nil.
+// auditTrail holds the audit log and the parts that work on it while the engine runs: its maintenance and the
+// anomaly monitor. Without an audit log all fields are nil.
 type auditTrail struct {
 	closeStack
 	log     *audit.Log
@@ -60,8 +61,8 @@ func openAuditTrail(ctx context.Context, c *configuration) (_ *auditTrail, err e
 	return &auditTrail{opened, log, monitor}, nil
 }
 
-// openOrRestart opens the audit log. If the log was tampered with, it starts a new chain and leaves the old one
-// unchanged as evidence. It calls hold with functions that must be called when the engine is closed.
+// openOrRestart opens the audit log. If the log was tampered with, it starts a new chain of entries and keeps the
+// old one unchanged as evidence. It calls hold with functions that must be called when the engine is closed.
 func openOrRestart(ctx context.Context, st *Stores, o audit.Options, hold func(func() error)) (*audit.Log, *startRecord, error) {
 	log, before, err := st.openAudit(ctx, o, false, hold)
 	if !errors.Is(err, audit.ErrCut) {
@@ -126,8 +127,8 @@ func runCheckpointCommand(c *configuration, command []string, checkpoint []byte)
 	}
 }
 
-// startRecord holds what an engine records about itself when it opens the audit log: its version, digests of its
-// settings keyed by setting, and digests of its servers keyed by the server's name.
+// startRecord holds what an engine records about itself when it opens the audit log: its version, a digest of each
+// setting by its key, and a digest of each server by its name.
 type startRecord struct {
 	Version  string            `json:"version"`
 	Settings map[string]string `json:"settings"`
@@ -196,8 +197,8 @@ func newStartRecord(c *configuration, log *audit.Log) (startRecord, error) {
 	return r, nil
 }
 
-// compare returns how r differs from the start record of an earlier engine, before, as facts for the audit log: the
-// names of the settings and servers that differ, and both versions if they differ.
+// compare returns how r differs from the start record of an earlier engine, before, as additional data for the
+// audit log: the names of the settings and servers that differ, and both versions if they differ.
 func (r startRecord) compare(before *startRecord) map[string]any {
 	facts := map[string]any{}
 	for what, names := range map[string][]string{

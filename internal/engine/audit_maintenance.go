@@ -9,9 +9,9 @@ import (
 	"retort/internal/audit/sqlstore"
 )
 
-// startAuditMaintenance starts the background maintenance of the audit log. It closes chains of entries that crashed
-// engines left open, and moves old entries to archives as the settings say. It touches only chains to which no other
-// process writes.
+// startAuditMaintenance starts the background maintenance of the audit log. It completes the chains of entries
+// that crashed engines left open, and moves old entries to archives according to the settings. It only works on
+// chains to which no other process writes.
 func startAuditMaintenance(st *Stores, log *audit.Log) (stop func() error) {
 	const first, again = time.Minute, time.Hour
 	s := st.config.Settings.Audit

@@ -16,7 +16,7 @@ type RecordedTotals struct {
 	ByStatus   map[string]int64 `json:"by_status,omitempty"`
 	ToolCalls  int64            `json:"tool_calls"`
 	Tokens     core.TokenStats  `json:"tokens"`
-	Since      string           `json:"since,omitempty"` // the first recorded day, as 2026-05-04
+	Since      string           `json:"since,omitempty"` // first recorded day, in the form 2026-05-04
 }
 
 // totalsCache caches totals of the audit log and refreshes them in the background.
@@ -32,14 +32,14 @@ type totalsCache struct {
 
 // cachedTotals holds the totals of one session, or those of all sessions.
 type cachedTotals struct {
-	value   *RecordedTotals // nil before the first refresh has succeeded
-	renewed time.Time       // when the last refresh ended
-	ready   chan struct{}   // closed when the running refresh has ended; nil if none is running
+	value   *RecordedTotals // nil until a refresh has succeeded
+	renewed time.Time       // end of the last refresh
+	ready   chan struct{}   // closed when the running refresh ends; nil if none is running
 }
 
 const (
-	maxTotalsAge  = time.Minute            // after which totals are refreshed
-	totalsTimeout = 100 * time.Millisecond // for which a caller waits for a refresh
+	maxTotalsAge  = time.Minute            // age from which totals are refreshed
+	totalsTimeout = 100 * time.Millisecond // how long a caller waits for a refresh
 	maxTotals     = 100                    // cached sessions
 )
 

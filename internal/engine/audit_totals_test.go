@@ -12,7 +12,7 @@ import (
 
 // TestStatsOfTheRecord checks that an engine's statistics include the executions that other engines recorded.
 func TestStatsOfTheRecord(t *testing.T) {
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir()}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir()}
 	with := func(settings string) *engine.Engine {
 		c := c
 		c.Settings = settings

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// accessAssembly holds the access tokens with which principals call over the network.
+// accessAssembly holds the access tokens for network clients.
 type accessAssembly struct {
 	closeStack
 	tokens *auth.TokenStore // nil if the configuration has no place for tokens
@@ -24,12 +24,12 @@ func newAccessAssembly(c *configuration) *accessAssembly {
 	return &accessAssembly{opened, tokens}
 }
 
-// authenticator authenticates those who call over the network. It accepts the tokens of this configuration and those of
+// authenticator authenticates network clients. It accepts the access tokens of this configuration, and those of
 // the authorization server that the settings name.
 type authenticator struct {
 	guard  *auth.Guard
 	tokens *auth.TokenStore // nil if the configuration has no place for tokens
-	oauth  bool             // the settings name an authorization server
+	oauth  bool             // whether the settings name an authorization server
 	// refusedError returns the reason why the engine refuses all calls of a member of these groups, or nil if it does
 	// not.
 	refusedError func(principal string, groups []string) *core.Error
@@ -57,8 +57,8 @@ func (e *Engine) newAuthenticator() (*authenticator, error) {
 	}, nil
 }
 
-// Required reports whether callers must have a token: always with an authorization server, otherwise once a first
-// token has been created.
+// Required reports whether clients must send a token. With an authorization server they always must, otherwise
+// once a token has been created.
 func (a *authenticator) Required() bool { return a.oauth || a.tokens != nil && !a.tokens.IsEmpty() }
 
 func (a *authenticator) Authenticate(ctx context.Context, bearer string) (Caller, error) {
@@ -82,7 +82,8 @@ func (a *authenticator) Authenticate(ctx context.Context, bearer string) (Caller
 
 func (a *authenticator) Challenge(r *http.Request) string { return a.guard.Challenge(r) }
 
-// Routes returns the HTTP handlers of the metadata that tells clients which authorization server to use, by path.
+// Routes returns HTTP handlers by path. They serve the metadata that tells clients which authorization server to
+// use.
 func (a *authenticator) Routes() map[string]http.Handler {
 	routes := map[string]http.Handler{}
 	paths, h := a.guard.MetadataHandler()
@@ -92,7 +93,7 @@ func (a *authenticator) Routes() map[string]http.Handler {
 	return routes
 }
 
-// authRefusal represents an authentication error that writes its own HTTP response.
+// authRefusal is an authentication error that writes its own HTTP response.
 type authRefusal struct {
 	error
 	guard *auth.Guard

@@ -25,18 +25,18 @@ import (
 	"retort/internal/engine"
 )
 
-// authority simulates an OAuth authorization server.
-type authority struct {
+// testAuthority simulates an OAuth authorization server.
+type testAuthority struct {
 	*httptest.Server
 	key *rsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t *testing.T) *testAuthority {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{key: key}
+	a := &testAuthority{key: key}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/.well-known/oauth-authorization-server":
@@ -52,13 +52,13 @@ func newAuthority(t *testing.T) *authority {
 }
 
 // token returns a token for an audience, with a scope.
-func (a *authority) token(t *testing.T, audience, scope string) string {
+func (a *testAuthority) token(t *testing.T, audience, scope string) string {
 	t.Helper()
 	return a.sign(t, map[string]any{"aud": audience, "sub": "anna", "scope": scope})
 }
 
 // sign returns a token with these claims, which expires in an hour.
-func (a *authority) sign(t *testing.T, claims map[string]any) string {
+func (a *testAuthority) sign(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	claims["iss"], claims["exp"] = a.URL, time.Now().Add(time.Hour).Unix()
 	payload, err := json.Marshal(claims)
@@ -77,19 +77,19 @@ func (a *authority) sign(t *testing.T, claims map[string]any) string {
 // resource is the audience of tokens for the engine under test.
 const resource = "https://retort.example.com/mcp"
 
-// told collects log records.
-type told struct {
+// logCollector collects log records.
+type logCollector struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *told) Write(p []byte) (int, error) {
+func (l *logCollector) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *told) String() string {
+func (l *logCollector) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -121,8 +121,8 @@ func openListening(t *testing.T, c engine.Config) (address string) {
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// ask sends a request, with a token unless it is empty. The body of the returned response is unread.
-func ask(t *testing.T, method, address, token, body string, headers ...string) *http.Response {
+// sendRequest sends a request, with a token unless it is empty. The body of the returned response is unread.
+func sendRequest(t *testing.T, method, address, token, body string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -149,13 +149,13 @@ func ask(t *testing.T, method, address, token, body string, headers ...string) *
 // TestAuthorizationServer checks that the response to a client without a token names the authorization server, and
 // that a token of this authorization server is accepted.
 func TestAuthorizationServer(t *testing.T) {
-	a, log, home := newAuthority(t), &told{}, t.TempDir()
+	a, log, home := newAuthority(t), &logCollector{}, t.TempDir()
 	address := openListening(t, engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Settings: "http: {oauth: {issuer: \"" + a.URL + "\", audience: " + resource + ", scopes: [\"mcp:tools\"]}}",
 	})
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
-		answer := ask(t, "GET", address+path, "", "")
+		answer := sendRequest(t, "GET", address+path, "", "")
 		var metadata struct {
 			Resource string   `json:"resource"`
 			Servers  []string `json:"authorization_servers"`
@@ -176,13 +176,13 @@ func TestAuthorizationServer(t *testing.T) {
 		{newAuthority(t).token(t, resource, "mcp:tools"), 401, `error="invalid_token", error_description="the token was not issued by`},
 		{good, 200, ""},
 	} {
-		answer := ask(t, "POST", address+"/mcp", c.token, initialize)
+		answer := sendRequest(t, "POST", address+"/mcp", c.token, initialize)
 		if answer.StatusCode != c.status || !strings.Contains(answer.Header.Get("WWW-Authenticate"), c.challenge) {
 			body, _ := io.ReadAll(answer.Body)
 			t.Errorf("%d %v %s", answer.StatusCode, answer.Header, body)
 		}
 	}
-	if answer := ask(t, "POST", address+"/mcp", good, initialize, "Host", "retort.example.com"); answer.StatusCode != 200 {
+	if answer := sendRequest(t, "POST", address+"/mcp", good, initialize, "Host", "retort.example.com"); answer.StatusCode != 200 {
 		t.Error("by the name that the settings give it:", answer.Status)
 	}
 	if strings.Contains(log.String(), strings.Split(good, ".")[2]) {
@@ -195,8 +195,8 @@ func TestAuthorizationServer(t *testing.T) {
 func TestRevokedWhileStreaming(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	address := openListening(t, c) + "/mcp"
-	berta, _, _ := streaming(t, c, address, "berta") // the engine checks this token before anna's, each time
-	anna, token, session := streaming(t, c, address, "anna")
+	berta, _, _ := openStream(t, c, address, "berta") // the engine checks this token before anna's, each time
+	anna, token, session := openStream(t, c, address, "anna")
 	revoke := func(name string, ended <-chan error) {
 		if _, err := admin.RevokeTokens(c, name); err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	default:
 		revoke("berta", berta)
 	}
-	if answer := ask(t, "POST", address, token, initialize, "Mcp-Session-Id", session); answer.StatusCode != 401 {
+	if answer := sendRequest(t, "POST", address, token, initialize, "Mcp-Session-Id", session); answer.StatusCode != 401 {
 		t.Error(answer.Status)
 	}
 	if found, _ := filepath.Glob(filepath.Join(c.Home, "access", "*")); len(found) != 1 {
@@ -218,17 +218,17 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	}
 }
 
-// streaming creates an access token and opens a stream with it. When the stream ends, the channel ended receives the
-// error.
-func streaming(t *testing.T, c engine.Config, address, name string) (ended <-chan error, token, session string) {
+// openStream creates an access token and opens a stream with it. When the stream ends, the channel ended receives
+// the error.
+func openStream(t *testing.T, c engine.Config, address, name string) (ended <-chan error, token, session string) {
 	t.Helper()
 	made, err := admin.CreateToken(c, name, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	session = ask(t, "POST", address, made.Text, initialize).Header.Get("Mcp-Session-Id")
-	ask(t, "POST", address, made.Text, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
-	stream := ask(t, "GET", address, made.Text, "", "Mcp-Session-Id", session)
+	session = sendRequest(t, "POST", address, made.Text, initialize).Header.Get("Mcp-Session-Id")
+	sendRequest(t, "POST", address, made.Text, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
+	stream := sendRequest(t, "GET", address, made.Text, "", "Mcp-Session-Id", session)
 	if stream.StatusCode != 200 || session == "" {
 		t.Fatal(stream.Status, session)
 	}

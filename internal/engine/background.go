@@ -5,8 +5,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// backgroundAssembly holds what runs independently of executions: the removal of old files, the approval socket, and
-// the reload of changed configuration files.
+// backgroundAssembly holds what works in the background: the removal of old files, the approval socket, and the
+// reload of changed configuration files.
 type backgroundAssembly struct {
 	closeStack
 	reloader *configReloader

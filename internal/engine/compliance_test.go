@@ -58,7 +58,7 @@ func reported(t *testing.T, c engine.Config) *admin.AuditReport {
 // TestReportHasNoSecrets checks that a report says where the audit log is stored, without the password in that
 // address.
 func TestReportHasNoSecrets(t *testing.T) {
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
 principals: {intern: {permissionLevel: read_only, servers: {crm: {deny: ["delete_*"]}}}}
 approval: {webhook: {url: "https://hook.example/swordfish", secret: "whsec_c3dvcmRmaXNoc3dvcmRmaXNoc3dvcmRmaXNo"}}`}
 	var out bytes.Buffer
@@ -74,10 +74,10 @@ approval: {webhook: {url: "https://hook.example/swordfish", secret: "whsec_c3dvc
 	}
 }
 
-// failing is a writer that accepts some bytes and then fails.
-type failing struct{ left int }
+// failingWriter is a writer that accepts some bytes and then fails.
+type failingWriter struct{ left int }
 
-func (f *failing) Write(p []byte) (int, error) {
+func (f *failingWriter) Write(p []byte) (int, error) {
 	if f.left -= len(p); f.left < 0 {
 		return 0, errors.New("no room")
 	}
@@ -89,7 +89,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestExportThatFails(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	openAndClose(t, c)
-	out, err := admin.ExportAudit(t.Context(), c, &failing{}, admin.AuditExport{Format: "jsonl"})
+	out, err := admin.ExportAudit(t.Context(), c, &failingWriter{}, admin.AuditExport{Format: "jsonl"})
 	if err == nil || out.Cursor != "" {
 		t.Error(out, err)
 	}

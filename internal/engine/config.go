@@ -58,9 +58,11 @@ type Config struct {
 type Reserve int
 
 const (
-	ReserveMany Reserve = iota // starts several sandboxes and a compiler when the engine opens, and another sandbox whenever one is taken
-	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
-	ReserveNone                // starts nothing before a program needs it
+	// ReserveMany starts several sandboxes and a compiler when the engine opens, and another sandbox whenever a
+	// program takes one.
+	ReserveMany Reserve = iota
+	ReserveOne          // starts one sandbox when the engine opens, and a compiler with the first program
+	ReserveNone         // starts nothing before a program needs it
 )
 
 func (c Config) loadConfig() (*config.Config, error) { return c.readConfig(nil, false) }

@@ -16,13 +16,13 @@ type configuration struct {
 	closeStack
 	*Stores
 	commands roleCommands
-	home     home.Dir // the configured data directory, or a temporary one
+	home     home.Dir // configured data directory, or a temporary one
 	current  *atomic.Pointer[activeConfig]
 	policy   *policy.CurrentPolicy
 }
 
-// newConfiguration checks the configuration of stores, and returns it as the one that is in force. It registers the
-// secrets of the configuration with the stores, so that they can be masked in all texts.
+// newConfiguration checks the configuration of stores and returns it. It registers the secrets in it with the
+// stores, so that they can be masked in all texts.
 func newConfiguration(stores *Stores) (*configuration, error) {
 	c, loaded := stores.source, stores.config
 	if err := refuseDisabled(loaded.Settings); err != nil {

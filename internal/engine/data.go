@@ -15,10 +15,10 @@ import (
 // workspaces.
 type dataAssembly struct {
 	closeStack
-	audit      *audit.Log      // nil if nothing is recorded
+	audit      *audit.Log      // nil if the audit log is disabled
 	monitor    *anomalyMonitor // nil without an audit log
 	totals     *totalsCache
-	redactor   *redact.Redactor // nil if personal values are not replaced
+	redactor   *redact.Redactor // nil if personal values are not hidden
 	limits     core.Limits      // of one execution
 	workspaces *workspace.WorkspaceStore
 	states     *workspace.StateStore

@@ -13,8 +13,8 @@ type Change = core.DefinitionChange
 // Flag describes suspicious content in a tool's definition.
 type Flag = core.DefinitionFlag
 
-// ListChanges returns the tools whose definitions have changed since they were trusted, of one server or, if server is
-// empty, of all. server is the name in the configuration.
+// ListChanges returns the tools whose definitions differ from the trusted ones. It returns those of one server,
+// given by its configured name, or of all servers if server is empty.
 func (e *Engine) ListChanges(server string) []*Change {
 	return slices.DeleteFunc(e.tools.catalog.ListChanges(), func(c *Change) bool { return server != "" && c.Server != server })
 }
@@ -84,8 +84,10 @@ func (e *Engine) ResolveName(name string) (server, tool string, err error) {
 
 // FlaggedTool represents a tool whose definition has suspicious content.
 type FlaggedTool struct {
-	Tool     string `json:"tool"`
-	Withheld string `json:"withheld,omitempty"` // where the definition says for what no model is offered the tool
+	Tool string `json:"tool"`
+	// Withheld is the place in the definition because of which models are not offered the tool. It is empty if
+	// they are.
+	Withheld string `json:"withheld,omitempty"`
 	Flags    []Flag `json:"flags,omitempty"`
 }
 
@@ -108,9 +110,9 @@ func (e *Engine) ListFlagged(server string) (list []FlaggedTool) {
 	return list
 }
 
-// markedTools returns the names of a server's changed tools, of its flagged tools, and of those flagged tools that are
-// withheld from models.
-func (e *Engine) markedTools(server string) (changed, flagged, withheld []string) {
+// changedAndFlagged returns the names of a server's changed tools, of its flagged tools, and of those flagged
+// tools that are withheld from models.
+func (e *Engine) changedAndFlagged(server string) (changed, flagged, withheld []string) {
 	for _, c := range e.ListChanges(server) {
 		changed = append(changed, c.Tool)
 	}

@@ -14,27 +14,28 @@ import (
 	"retort/internal/engine"
 )
 
-// chameleon is a server in this process with one tool, whose definition the test changes. The tool only reads.
-type chameleon struct {
+// changingServer is a server in this process with one tool, whose definition the test changes. The tool only
+// reads.
+type changingServer struct {
 	mu          sync.Mutex
 	description string
 	called      atomic.Int64
 }
 
-func (s *chameleon) become(description string) {
+func (s *changingServer) become(description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.description = description
 }
 
-func (s *chameleon) tool() string {
+func (s *changingServer) tool() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf(`{"name":"list_sights","description":%q,"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"q":{"type":"string","description":%q}}}}`, s.description, s.description)
 }
 
-func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	p := &party{tools: s.tool, answer: func(string, json.RawMessage) string {
+func (s *changingServer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	p := &scriptedServer{tools: s.tool, answer: func(string, json.RawMessage) string {
 		s.called.Add(1)
 		return textResult("seen")
 	}}
@@ -43,10 +44,10 @@ func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 
 // openTrusted opens two engines one after the other with the same data directory, and returns the second. The first
 // one trusted the definition of the server's tool. The definition has changed before the second one is opened.
-func openTrusted(t *testing.T, settings string) (*engine.Engine, *chameleon) {
+func openTrusted(t *testing.T, settings string) (*engine.Engine, *changingServer) {
 	t.Helper()
-	server := &chameleon{description: "Looks around."}
-	config := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []engine.Server{{Name: "eye", Dial: server.dial}}}
+	server := &changingServer{description: "Looks around."}
+	config := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []engine.Server{{Name: "eye", Dial: server.dial}}}
 	open := func() *engine.Engine {
 		e, err := engine.Open(t.Context(), config)
 		if err != nil {
@@ -105,13 +106,13 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 		t.Errorf("%v %v", definitions, err)
 	}
 	var asked atomic.Int64
-	once := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
+	once := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true}, &asked))
 	for range 2 {
 		if o := e.Execute(once, engine.Request{Code: look}); o.Status != core.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 	}
-	always := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked))
+	always := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked))
 	if o := e.Execute(always, engine.Request{Code: look + `; `}); o.Status != core.StatusOK || asked.Load() != 3 || server.called.Load() != 4 {
 		t.Errorf("%s %+v, asked %d times, called %d times", o.Status, o.Error, asked.Load(), server.called.Load())
 	}

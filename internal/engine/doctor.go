@@ -24,24 +24,25 @@ type Diagnosis struct {
 	Files     []string               `json:"files"`
 	Warnings  []string               `json:"warnings,omitempty"`
 	Machine   []doctor.CheckResult   `json:"machine"`
-	Clients   []doctor.CheckResult   `json:"clients,omitempty"` // whether their files point here
-	Sandbox   string                 `json:"sandbox"`           // sandboxMode
+	Clients   []doctor.CheckResult   `json:"clients,omitempty"` // whether the files of MCP clients start this program
+	Sandbox   string                 `json:"sandbox"`           // setting sandboxMode
 	Sandboxes []sandbox.Capabilities `json:"sandboxes"`
-	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
+	Runtimes  map[string]string      `json:"runtimes"` // versions of the installed runtimes
 	Servers   []ServerDiagnosis      `json:"servers"`
 }
 
 // ServerDiagnosis describes the state of one server.
 type ServerDiagnosis struct {
 	ServerInfo
-	OK        bool                  `json:"ok"`
-	Transport string                `json:"transport,omitempty"`
-	Era       string                `json:"era,omitempty"` // of the protocol: handshake, or stateless since 2026-07-28
+	OK        bool   `json:"ok"`
+	Transport string `json:"transport,omitempty"`
+	// Era is the generation of the server's protocol version: "handshake", or "stateless" since 2026-07-28.
+	Era       string                `json:"era,omitempty"`
 	Login     string                `json:"login,omitempty"`
 	Isolation string                `json:"isolation,omitempty"`
 	Restarts  int                   `json:"restarts,omitempty"`
-	Cause     *doctor.FailureCause  `json:"cause,omitempty"`   // why it does not work
-	Remarks   []doctor.FailureCause `json:"remarks,omitempty"` // what is not as it should be though it works
+	Cause     *doctor.FailureCause  `json:"cause,omitempty"`   // why it does not work; nil: it works
+	Remarks   []doctor.FailureCause `json:"remarks,omitempty"` // problems that do not keep it from working
 }
 
 const (
@@ -49,8 +50,8 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// Doctor waits until the named servers, or all if none are named, have answered or failed, or until the time patience
-// is over. It then reports what works on this machine and what does not. machine holds the results of
+// Doctor waits until the named servers, or all if none are named, have answered or failed, but no longer than
+// patience. It then reports what works on this machine and what does not. machine holds the results of
 // admin.ExamineMachine.
 func (e *Engine) Doctor(ctx context.Context, machine []doctor.CheckResult, patience time.Duration, servers ...string) (Diagnosis, error) {
 	for _, name := range servers {
@@ -136,8 +137,8 @@ func (e *Engine) maskCause(c doctor.FailureCause) doctor.FailureCause {
 	return c
 }
 
-// newSymptom collects what is known about a server that does not work. waited is the time for which Doctor has waited
-// for the server. pending means that the server has not answered in that time.
+// newSymptom collects what is known about a server that does not work. waited is the time for which Doctor has
+// waited for the server. pending says that the server has not answered in that time.
 func newSymptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
 	s := doctor.FailureSymptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,

@@ -21,7 +21,7 @@ const tidies = `
 func runDry(t *testing.T, e *engine.Engine, code string) core.Outcome {
 	t.Helper()
 	var asked atomic.Int64
-	ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
+	ctx := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true}, &asked))
 	o := e.Execute(ctx, engine.Request{Code: code, DryRun: true})
 	if o.Status != core.StatusOK || !o.DryRun || len(o.Approvals) != 1 || asked.Load() != 0 {
 		t.Fatalf("%+v %+v, asked %d times", o, o.Error, asked.Load())
@@ -43,7 +43,7 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("%d effects, %s", len(server.RecordedEffects()), o.Result)
 			}
 			var asked atomic.Int64
-			done := e.Resume(core.WithChannel(t.Context(), answers(answer, &asked)), o.ExecutionID, 10*time.Second)
+			done := e.Resume(core.WithChannel(t.Context(), fixedAnswer(answer, &asked)), o.ExecutionID, 10*time.Second)
 			if asked.Load() != 1 {
 				t.Errorf("asked %d times", asked.Load())
 			}

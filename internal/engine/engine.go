@@ -27,27 +27,27 @@ const Version = "0.1.0"
 
 // Aliases of the types that the engine's methods use.
 type (
-	Request     = core.ExecutionRequest // asks for one execution
-	Outcome     = core.Outcome          // the result or the error of an execution
-	Status      = core.OutcomeStatus    // of an Outcome
-	Limits      = core.Limits           // bounds one execution
+	Request     = core.ExecutionRequest // a request to execute one program
+	Outcome     = core.Outcome          // the result or error of an execution
+	Status      = core.OutcomeStatus    // the status of an Outcome
+	Limits      = core.Limits           // the limits of one execution
 	Error       = core.Error            // the type of all errors
-	Query       = core.ToolQuery        // asks for tools
+	Query       = core.ToolQuery        // a search for tools
 	Found       = core.FoundTools       // the result of a search
-	Definition  = core.ToolDefinition   // typed definition of a tool
+	Definition  = core.ToolDefinition   // the typed definition of a tool
 	Approval    = core.Approval         // a question that waits for a person
 	Answer      = core.ApprovalAnswer   // the person's decision
-	Scope       = core.ApprovalScope    // which later calls an approval also covers
+	Scope       = core.ApprovalScope    // the later calls that an approval also covers
 	FileWritten = core.FileWritten      // the result of writing a file
 	FilePart    = core.FilePart         // a part of a file's content
-	FileList    = core.FileList         // the files of a workspace
-	Channel     = core.ApprovalChannel  // asks the client's user for approval
-	Server      = client.ServerSpec     // says how a server is started or reached
+	FileList    = core.FileList         // a list of files in a workspace
+	Channel     = core.ApprovalChannel  // a way to ask the client's user for approval
+	Server      = client.ServerSpec     // how a server is started or reached
 )
 
 // Scopes of an approval.
 const (
-	ScopeOnce   = core.ScopeOnce   // this call only
+	ScopeOnce   = core.ScopeOnce   // only this call
 	ScopeRun    = core.ScopeRun    // also later calls of the same tool in this execution
 	ScopeAlways = core.ScopeAlways // also later calls of this tool with arguments of the same form, in all executions
 )
@@ -55,15 +55,16 @@ const (
 // WithChannel returns a context whose executions also ask c for approval.
 func WithChannel(ctx context.Context, c Channel) context.Context { return core.WithChannel(ctx, c) }
 
-// Engine runs programs against MCP servers: for everyone, as returned by Open, or for one principal, as returned by
-// As. It is safe for concurrent use.
+// Engine runs programs against MCP servers. Open returns an engine without a principal, As one that is restricted
+// to a principal. It is safe for concurrent use.
 type Engine struct {
 	*assembly                    // shared by the engines of all principals
-	pipeline  *pipeline.Pipeline // with the policy of the engine's principal
+	pipeline  *pipeline.Pipeline // applies the policy of the engine's principal
 }
 
-// Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
-// earlier run are available at once. If the configuration is wrong, the error is a *Error of kind invalid_arguments.
+// Open reads the configuration and opens an engine. It connects to servers in the background, and does not wait
+// for them: tools known from an earlier run are available when it returns. If the configuration is wrong, the
+// error is a *Error of kind invalid_arguments.
 func Open(ctx context.Context, c Config) (*Engine, error) {
 	files := config.NewWatcher(c.readConfig)
 	loaded, err := files.LoadFirst()
@@ -125,8 +126,8 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 // cancelWait bounds how long CancelExecution waits for the end of an execution.
 const cancelWait = 10 * time.Second
 
-// CancelExecution cancels an execution that returned as pending, and returns its Outcome. For a program of an agent
-// task, that is the Outcome of the task. Calls that were sent before are listed.
+// CancelExecution cancels an execution that returned as pending, and returns its Outcome. For a program of an
+// agent task, that is the Outcome of the task. The Outcome lists the calls that were already sent.
 func (e *Engine) CancelExecution(ctx context.Context, id string) Outcome {
 	e.pipeline.StopExecution(id)
 	return e.Resume(core.WithChannel(ctx, nil), id, cancelWait)
@@ -228,8 +229,8 @@ func (e *Engine) Call(ctx context.Context, r Request, name string, arguments jso
 	return e.logOutcome("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
-// Sample makes one call of a tool that only reads, and returns an Outcome whose result is the tool's Definition with the
-// type of the call's result.
+// Sample makes one call of a tool that only reads, and returns an Outcome whose result is the tool's Definition with
+// the type of the call's result.
 func (e *Engine) Sample(ctx context.Context, r Request, s core.SampleRequest) Outcome {
 	return e.logOutcome("sampled", e.pipeline.Sample(ctx, r, s))
 }

@@ -23,14 +23,14 @@ func open(tb testing.TB, servers ...string) *engine.Engine {
 	return openWith(tb, "", servers...)
 }
 
-// unhurried sets a timeout that no program reaches, however slow the machine is.
-var unhurried = engine.Limits{Timeout: time.Hour}
+// unlimitedTime sets a timeout that no program reaches, however slow the machine is.
+var unlimitedTime = engine.Limits{Timeout: time.Hour}
 
-// openWith opens an engine with settings, the text of a retort.yaml. In tests the engine starts
-// nothing ahead, because most of them run only a program or two. Benchmarks use the default.
+// openWith opens an engine with settings, the text of a retort.yaml. In tests the engine starts nothing in
+// advance, because most of them run only a program or two. Benchmarks use the default.
 func openWith(tb testing.TB, settings string, servers ...string) *engine.Engine {
 	tb.Helper()
-	c := engine.Config{NoFiles: true, Home: tb.TempDir(), Settings: settings, Limits: unhurried}
+	c := engine.Config{NoFiles: true, Home: tb.TempDir(), Settings: settings, Limits: unlimitedTime}
 	if _, test := tb.(*testing.T); test {
 		c.Reserve = engine.ReserveNone
 	}
@@ -52,7 +52,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: server.Dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestColdStartAnswersFromTheCatalogue(t *testing.T) {
 // engine may leak nothing once it is closed.
 func TestNothingPilesUp(t *testing.T) {
 	testenv.CheckLeaks(t)
-	c := engine.Config{NoFiles: true, Home: t.TempDir(), Limits: unhurried}
+	c := engine.Config{NoFiles: true, Home: t.TempDir(), Limits: unlimitedTime}
 	for _, name := range []string{"crm", "chat"} {
 		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}
@@ -124,7 +124,7 @@ func TestNothingPilesUp(t *testing.T) {
 	e.WaitForServers(t.Context())
 	executeMany(t, e, 4)
 	t.Run("executions", func(t *testing.T) {
-		testenv.CheckGoroutines(t, standing...)
+		testenv.CheckGoroutines(t, ignoreIdleSandboxes...)
 		many := 20
 		if testenv.Full() {
 			many = 40
@@ -136,9 +136,9 @@ func TestNothingPilesUp(t *testing.T) {
 	}
 }
 
-// standing holds options for goleak that ignore the goroutines of idle sandboxes. These wait for the next execution,
-// and there may be more of them after a test than before.
-var standing = []goleak.Option{
+// ignoreIdleSandboxes holds options for goleak that ignore the goroutines of idle sandboxes. These wait for the
+// next execution, and there may be more of them after a test than before.
+var ignoreIdleSandboxes = []goleak.Option{
 	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).startChild.func1"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
 }

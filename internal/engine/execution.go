@@ -92,7 +92,7 @@ func newAnswerCache(c *configuration) *relay.AnswerCache {
 	return relay.NewCache(workspace.NewAnswers(c.DataDir().Cache(), s.TTL, s.Size), listed)
 }
 
-// shapeLearner passes results of tools to the catalog, which learns from them what types a tool's results have.
+// shapeLearner passes results of tools to the catalog, which learns the tools' result types from them.
 type shapeLearner struct{ catalog *catalog.Catalog }
 
 func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
@@ -131,7 +131,7 @@ func openSkills(c *configuration, rendered *templates.TemplateSet) *skills.Skill
 	return skills.New(rendered, skills.SkillPlace{Origin: skills.Project, Dir: project}, skills.SkillPlace{Origin: skills.User, Dir: own})
 }
 
-// cleanText returns text without everything that models must not see. It also returns the reasons for what it
+// cleanText returns text without the parts that models must not see. It also returns the reasons for what it
 // removed, each once.
 func cleanText(s *sanitize.TextScanner, text string) (string, []string) {
 	clean, found := s.CleanText(text)

@@ -27,7 +27,7 @@ func WithExitPatience(c Config, patience time.Duration) Config {
 }
 
 // Reload makes an engine check its configuration files several times, because one check is not enough to notice a
-// change. It reports whether it has noticed one.
+// change. It reports whether the engine has noticed one.
 func Reload(e *Engine) (news bool) {
 	for range 3 {
 		news = e.background.reloader.pollOnce() || news

@@ -23,7 +23,7 @@ principals:
 
 // keycloakToken returns an access token in the form of Keycloak for a user in these groups. A nil list leaves out the
 // claim.
-func (a *authority) keycloakToken(t *testing.T, user string, groups []string) string {
+func (a *testAuthority) keycloakToken(t *testing.T, user string, groups []string) string {
 	claims := map[string]any{
 		"sub": "f3b1c0d8-6f0e-4d62-9c1e-8d1a53a0b7aa", "typ": "Bearer", "azp": "claude-code", "aud": []string{resource, "account"},
 		"realm_access": map[string]any{"roles": []string{"offline_access", "interns"}}, "scope": "openid profile groups",
@@ -64,7 +64,7 @@ func TestGroupsOfTokens(t *testing.T) {
 		"a user called like group":  {"group:sales", []string{}, create, 401, "claim preferred_username begins with group:"},
 		"no claim":                  {"bert", nil, create, 401, "has no claim groups"},
 	} {
-		answer := ask(t, "POST", address, a.keycloakToken(t, c.user, c.groups), executeCode(c.code), modernHeaders...)
+		answer := sendRequest(t, "POST", address, a.keycloakToken(t, c.user, c.groups), executeCode(c.code), modernHeaders...)
 		body, err := io.ReadAll(answer.Body)
 		refused := strings.Contains(string(body), "principals.") || answer.StatusCode != 200
 		if err != nil || answer.StatusCode != c.status || refused != (c.refusal != "") || !strings.Contains(string(body), c.refusal) {
@@ -73,7 +73,7 @@ func TestGroupsOfTokens(t *testing.T) {
 	}
 }
 
-// modernHeaders are those of a request for execute_code in protocol version 2026-07-28.
+// modernHeaders are the headers of a request for execute_code in protocol version 2026-07-28.
 var modernHeaders = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "execute_code"}
 
 func executeCode(expression string) string {
@@ -90,7 +90,7 @@ func TestSessionKeepsItsGroups(t *testing.T) {
 		Settings: "http: {oauth: {issuer: \"" + a.URL + "\", audience: " + resource + ", principal: preferred_username, groups: groups}}\n",
 	}) + "/mcp"
 	begin := func(groups ...string) string {
-		return ask(t, "POST", address, a.keycloakToken(t, "anna", groups), initialize).Header.Get("Mcp-Session-Id")
+		return sendRequest(t, "POST", address, a.keycloakToken(t, "anna", groups), initialize).Header.Get("Mcp-Session-Id")
 	}
 	session := begin("sales", "interns")
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestSessionKeepsItsGroups(t *testing.T) {
 	}{
 		{[]string{"interns", "sales", "sales"}, 202}, {[]string{"interns"}, 404}, {[]string{}, 404}, {[]string{"interns sales"}, 404}, {[]string{"sales", "interns"}, 202},
 	} {
-		answer := ask(t, "POST", address, a.keycloakToken(t, "anna", c.groups), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
+		answer := sendRequest(t, "POST", address, a.keycloakToken(t, "anna", c.groups), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
 		if answer.StatusCode != c.status {
 			t.Errorf("%q: %s", c.groups, answer.Status)
 		}
@@ -113,7 +113,7 @@ func TestSessionKeepsItsGroups(t *testing.T) {
 // later.
 func TestJobKeepsItsGroups(t *testing.T) {
 	c := engine.Config{
-		NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: groupSettings,
+		NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Settings: groupSettings,
 		Servers: []engine.Server{{Name: "files", Dial: demo.DialFunc("files")}},
 	}
 	var ids []string
@@ -152,7 +152,7 @@ func TestAlwaysIsBoundToGroups(t *testing.T) {
 		{[]string{"interns"}, 1}, {[]string{"interns", "sales"}, 1}, {nil, 1}, {[]string{"sales"}, 0},
 	} {
 		var asked atomic.Int64
-		answer := answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)
+		answer := fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)
 		o := e.As("anna", c.groups...).Execute(core.WithChannel(t.Context(), answer), engine.Request{Code: deletes})
 		if o.Status != core.StatusOK || asked.Load() != c.asked {
 			t.Errorf("%q: %s %+v, asked %d times, want %d", c.groups, o.Status, o.Error, asked.Load(), c.asked)
@@ -164,7 +164,7 @@ func TestAlwaysIsBoundToGroups(t *testing.T) {
 // if nobody knows the groups of its user, although the settings name the claim with the groups.
 func TestJobWithoutKnownGroups(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Config{
-		NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(),
+		NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(),
 		Servers:  []engine.Server{{Name: "files", Dial: demo.DialFunc("files")}},
 		Settings: groupSettings + "http: {oauth: {issuer: \"https://login.example\", audience: " + resource + ", groups: groups}}",
 	})

@@ -10,7 +10,7 @@ type handoff[T any] struct {
 	receive func(T) // nil until deliverTo is called
 }
 
-// send passes a value to the receiver, or keeps it until there is one.
+// send passes a value to the receiver. If there is no receiver yet, it keeps the value for deliverTo.
 func (h *handoff[T]) send(v T) {
 	h.mu.Lock()
 	receive := h.receive

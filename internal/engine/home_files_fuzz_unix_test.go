@@ -37,7 +37,7 @@ func FuzzHomeFiles(f *testing.F) {
 		check(t, os.CopyFS(dir, os.DirFS(whole)))
 		name, err := filepath.Rel(whole, paths[int(which)%len(paths)])
 		check(t, err)
-		splice(t, filepath.Join(dir, name), int(offset), int(length), data)
+		replaceBytes(t, filepath.Join(dir, name), int(offset), int(length), data)
 		c := killable(dir)
 		verdict := readWithoutEngine(t.Context(), c)
 		if after, warned := entriesOf(t, c); verdict.OK && !warned && after != before {
@@ -46,8 +46,8 @@ func FuzzHomeFiles(f *testing.F) {
 	})
 }
 
-// splice replaces up to length bytes of a file at an offset, both taken modulo the file's size.
-func splice(t *testing.T, path string, offset, length int, data []byte) {
+// replaceBytes replaces up to length bytes of a file at an offset, both taken modulo the file's size.
+func replaceBytes(t *testing.T, path string, offset, length int, data []byte) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	check(t, err)

@@ -20,8 +20,8 @@ import (
 	"retort/internal/engine"
 )
 
-// odd maps names to functions that put something unexpected, such as a named pipe, in the place of a file.
-var odd = map[string]func(t *testing.T, path string){
+// oddFiles maps names to functions that put something unexpected, such as a named pipe, in the place of a file.
+var oddFiles = map[string]func(t *testing.T, path string){
 	"pipe":      func(t *testing.T, path string) { check(t, syscall.Mkfifo(path, 0o600)) },
 	"directory": func(t *testing.T, path string) { check(t, os.Mkdir(path, 0o700)) },
 	"link": func(t *testing.T, path string) {
@@ -78,8 +78,8 @@ func fillHome(t testing.TB, dir string) (paths []string) {
 	return paths
 }
 
-// use calls everything that reads the data directory. The calls may fail, but must return.
-func use(ctx context.Context, c engine.Config) (said []string) {
+// useEverything calls everything that reads the data directory. The calls may fail, but must return.
+func useEverything(ctx context.Context, c engine.Config) (said []string) {
 	say := func(err error) {
 		if err != nil {
 			said = append(said, core.AsError(err).Error())
@@ -143,10 +143,10 @@ func TestOddFiles(t *testing.T) {
 			}
 			check(t, os.RemoveAll(path))
 			check(t, os.MkdirAll(filepath.Dir(path), 0o700))
-			odd[kind](t, path)
+			oddFiles[kind](t, path)
 			name, _ := filepath.Rel(dir, path)
 			came := make(chan []string, 1)
-			go func() { came <- use(context.WithoutCancel(t.Context()), killable(dir)) }()
+			go func() { came <- useEverything(context.WithoutCancel(t.Context()), killable(dir)) }()
 			said := testenv.Receive(t, came, "the commands, with a "+kind+" for "+name)
 			if strings.HasSuffix(name, "record-9.db") && !strings.Contains(strings.Join(said, "\n"), "record-9.db") {
 				t.Errorf("a %s for %s is not named: %q", kind, name, said)

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// allowedCommands returns the commands that the settings let programs start, as policy rules.
+// allowedCommands converts the host commands in the settings, which programs may start, to policy rules.
 func allowedCommands(s config.Settings) []policy.AllowedCommand {
 	var all []policy.AllowedCommand
 	for _, c := range s.Commands {
@@ -18,7 +18,7 @@ func allowedCommands(s config.Settings) []policy.AllowedCommand {
 }
 
 // findHostCommands looks up the commands of the settings in PATH. An engine does this once, so commands that are
-// installed later are not available to programs. The returned set also holds the commands that programs may never
+// installed later are not available to programs. The returned set also has the commands that programs may never
 // start.
 func findHostCommands(s config.Settings) hostcmd.CommandSet {
 	var written []string

@@ -19,10 +19,10 @@ type (
 	Caller        = web.BearerPrincipal // the principal of a bearer token
 )
 
-// ListenOptions has the options for serving clients over HTTP. All others are in the settings.
+// ListenOptions has the options for serving clients over HTTP that are not in the settings.
 type ListenOptions struct {
-	Addr string // host:port; that of the settings if empty
-	Lean bool   // only the tools that everything else can be reached with
+	Addr string // host:port; "": that of the settings
+	Lean bool   // offer only the few tools through which all others can be used
 	// Authenticator maps a bearer token to its principal. It replaces the tokens of this configuration and the
 	// authorization server of the settings. If none of these exist, the listener accepts only addresses of this
 	// machine.
@@ -71,8 +71,8 @@ func (e *Engine) CountRunning() int {
 	return e.pipeline.Flights.CountRunning(e.pipeline.Policy.Principal())
 }
 
-// recordRefused records calls that were refused because of an invalid token. It only logs a warning if it cannot
-// record them.
+// recordRefused records in the audit log that calls were refused because of an invalid token. If recording fails,
+// it only logs a warning.
 func (e *Engine) recordRefused(r web.RefusedLogins) {
 	facts := map[string]any{"why": r.Why, "count": r.Count}
 	if r.From != "" {

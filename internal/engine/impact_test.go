@@ -14,8 +14,8 @@ import (
 	"retort/internal/engine"
 )
 
-// collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It fails the
-// test if none is found.
+// collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It
+// fails the test if none is found.
 func collectQuestions(t *testing.T, e *engine.Engine, code string) []core.Approval {
 	t.Helper()
 	var all []core.Approval
@@ -82,10 +82,10 @@ func TestCallImpact(t *testing.T) {
 // TestCriticalCallsAreAsked checks that a person is asked about every critical call, whatever the settings or earlier
 // approvals allow.
 func TestCriticalCallsAreAsked(t *testing.T) {
-	shell := &party{answer: func(string, json.RawMessage) string { return `{"content":[{"type":"text","text":"ok"}]}` }, tools: func() string {
+	shell := &scriptedServer{answer: func(string, json.RawMessage) string { return `{"content":[{"type":"text","text":"ok"}]}` }, tools: func() string {
 		return `{"name":"run_command","inputSchema":{"type":"object","properties":{"command":{},"note":{"type":"string"}}}}`
 	}}
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Limits: unhurried, Settings: "approval: {autoApproveHigh: true}\npermissionLevel: execute_full",
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Limits: unlimitedTime, Settings: "approval: {autoApproveHigh: true}\npermissionLevel: execute_full",
 		Servers: []engine.Server{{Name: "host", Dial: shell.dial}}}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestCriticalCallsAreAsked(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	e.WaitForServers(t.Context())
 	var n atomic.Int64
-	yes := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &n))
+	yes := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &n))
 	for i, c := range []struct {
 		arguments string
 		asked     int64

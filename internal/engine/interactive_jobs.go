@@ -13,16 +13,15 @@ import (
 	"retort/internal/jobs"
 )
 
-// TaskJob returns a Job that performs an agent task. It ignores t.Progress: the JobState reports progress.
+// TaskJob returns a Job that performs an agent task. It ignores t.Progress, because the JobState reports progress.
 func TaskJob(t Task) (Job, error) { return core.TaskJob(t) }
 
-// ExecuteTask performs an agent task when its turn in the queue comes. A model writes a program with the tools that
-// were found. The program is checked and run, and goes back to the model if it fails. Without a model the Outcome holds
-// a core.TaskContext for the caller, who writes the program. Like that of Execute, the Outcome may be pending; Resume
-// then continues the task. If ctx ends, the task is cancelled.
-//
-// The task enters the same queue as jobs of Submit, unless another engine with the same data directory works on that
-// queue. Only this engine can reach the caller that waits for the Outcome, so it then performs the task itself.
+// ExecuteTask performs an agent task when its turn in the queue comes. A model writes a program with the tools
+// that were found. The program is checked and run; if it fails, the model corrects it. Without a model the Outcome
+// holds a core.TaskContext for the caller, who writes the program. Like that of Execute, the Outcome may be
+// pending; Resume then continues the task. If ctx ends, the task is cancelled. The task enters the same queue as
+// jobs of Submit. An exception is that another engine with the same data directory works on that queue. Only this
+// engine can reach the caller that waits for the Outcome, so it then performs the task itself.
 func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	q, err := e.jobs.open()
 	if err == nil && q.TryOwn() {
@@ -68,18 +67,18 @@ func (e *Engine) reserveTaskID(q *jobs.Queue, id string) (free func(), refused *
 	}, nil
 }
 
-// unqueuedTask names an agent task that runs without the queue, by its principal and id. The id is empty if the
-// caller gave none.
+// unqueuedTask identifies an agent task that runs without the queue, by its principal and id. The id is empty if
+// the caller gave none.
 type unqueuedTask struct{ principal, id string }
 
 // interactiveJob represents an agent task in the queue whose caller waits for it. The task can use what the caller's
 // request offers, such as a model and a person to ask.
 type interactiveJob struct {
-	caller   atomic.Pointer[context.Context] // of the request that waits now, or nil
-	progress func(core.TaskStep)             // of the first request
-	interim  chan Outcome                    // holds a pending Outcome; the task continues with the next resumption
+	caller   atomic.Pointer[context.Context] // context of the request that waits now, or nil
+	progress func(core.TaskStep)             // reports progress to the first request
+	interim  chan Outcome                    // receives a pending Outcome; the task continues with the next resumption
 	resume   chan resumption
-	id       string        // of the job
+	id       string        // ID of the job
 	ended    chan struct{} // closed when the job has ended
 }
 
@@ -130,8 +129,8 @@ func (e *Engine) runQueued(ctx context.Context, q *jobs.Queue, t Task) Outcome {
 	return e.waitForOutcome(ctx, a)
 }
 
-// submitInteractive puts a task into the queue. The job keeps the Permit of ctx, which says how long the engine may
-// work for the principal, even after its caller has stopped waiting.
+// submitInteractive puts a task into the queue. The job keeps the Permit in ctx, which limits how long the engine
+// may work for the principal, even after its caller has stopped waiting.
 func (e *Engine) submitInteractive(ctx context.Context, q *jobs.Queue, t Task) (*interactiveJob, error) {
 	a := &interactiveJob{
 		progress: t.Progress, interim: make(chan Outcome, 1), resume: make(chan resumption), ended: make(chan struct{}),

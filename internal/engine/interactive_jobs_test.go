@@ -91,12 +91,12 @@ func TestTaskIsCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string
 		step     modeltest.ScriptedStep
-		reached  func(*office, engine.JobState) bool
+		reached  func(*agentSetup, engine.JobState) bool
 	}{
 		"in the line":              {"maxConcurrentTasks: 1", modeltest.ScriptedStep{}, nil},
-		"while the model is asked": {"", modeltest.ScriptedStep{Hang: true}, func(e *office, _ engine.JobState) bool { return len(e.model.Requests()) > 0 }},
-		"while its program runs":   {"", modeltest.ScriptedStep{Text: "```ts\n" + sleeps + "\n```"}, func(e *office, _ engine.JobState) bool { return e.CountRunning() > 0 }},
-		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.ScriptedStep{Text: "```ts\n" + create + "\n```"}, func(e *office, s engine.JobState) bool {
+		"while the model is asked": {"", modeltest.ScriptedStep{Hang: true}, func(e *agentSetup, _ engine.JobState) bool { return len(e.model.Requests()) > 0 }},
+		"while its program runs":   {"", modeltest.ScriptedStep{Text: "```ts\n" + sleepProgram + "\n```"}, func(e *agentSetup, _ engine.JobState) bool { return e.CountRunning() > 0 }},
+		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.ScriptedStep{Text: "```ts\n" + create + "\n```"}, func(e *agentSetup, s engine.JobState) bool {
 			return s.Status == core.TaskPending && len(e.Waiting(s.ID)) > 0
 		}},
 	} {
@@ -106,9 +106,9 @@ func TestTaskIsCancelled(t *testing.T) {
 				e := newOfficeWith(t, "provider: openai", c.settings, func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep { return c.step })
 				reached := c.reached
 				if reached == nil {
-					submit(t, e.Engine, engine.Request{Code: sleeps})
+					submit(t, e.Engine, engine.Request{Code: sleepProgram})
 					testenv.WaitUntil(t, "a program runs", func() bool { return e.CountRunning() > 0 })
-					reached = func(_ *office, s engine.JobState) bool { return s.Status == core.TaskQueued }
+					reached = func(_ *agentSetup, s engine.JobState) bool { return s.Status == core.TaskQueued }
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -177,7 +177,7 @@ func TestTaskForLater(t *testing.T) {
 // done for it.
 func TestTaskFindsTheLineFull(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
-	submit(t, e.Engine, engine.Request{Code: sleeps})
+	submit(t, e.Engine, engine.Request{Code: sleepProgram})
 	o := e.ExecuteTask(t.Context(), engine.Task{Description: todo})
 	if o.Status != core.StatusRejected || o.Error.Kind != core.KindLimit || len(e.model.Requests()) != 0 {
 		t.Errorf("%s %+v", o.Status, o.Error)
@@ -188,7 +188,7 @@ func TestTaskFindsTheLineFull(t *testing.T) {
 // the queue of the data directory.
 func TestTaskBesideAnotherEngine(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1", writes("return 1"))
-	submit(t, e.Engine, engine.Request{Code: sleeps})
+	submit(t, e.Engine, engine.Request{Code: sleepProgram})
 	testenv.WaitUntil(t, "a program runs", func() bool { return e.CountRunning() > 0 })
 	other, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: e.home})
 	if err != nil {

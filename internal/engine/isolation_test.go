@@ -19,7 +19,7 @@ func TestPrincipalsDoNotShare(t *testing.T) {
 		``:                                         "alice 1: mine; alice 2: mine; bob 1: mine;  1: mine; ",
 	} {
 		t.Run(settings, func(t *testing.T) {
-			e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: "permissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings, Servers: []engine.Server{{Name: "files", Dial: demo.DialFunc("files")}}})
+			e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Settings: "permissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings, Servers: []engine.Server{{Name: "files", Dial: demo.DialFunc("files")}}})
 			if err != nil {
 				t.Fatal(err)
 			}

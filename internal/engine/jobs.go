@@ -16,10 +16,10 @@ import (
 
 // Aliases of the types of the job queue.
 type (
-	Job        = core.Job        // a program, an agent task or a call that waits for its turn
+	Job        = core.Job        // a program, an agent task or a call that waits in the queue
 	JobState   = core.JobState   // a Job with its status and Outcome
-	TaskStatus = core.TaskStatus // of a Job
-	TaskCounts = core.TaskCounts // numbers of jobs by status
+	TaskStatus = core.TaskStatus // the status of a Job
+	TaskCounts = core.TaskCounts // the numbers of jobs by status
 )
 
 // ProgramJob returns a Job that executes a request.
@@ -42,7 +42,8 @@ type jobQueue struct {
 	unqueued    map[*unqueuedTask]bool // agent tasks that run without the queue
 }
 
-// openedQueue holds a job queue once it has been opened. The zero value holds none.
+// openedQueue gives other parts of the engine access to the job queue, which is opened on first use. It is empty
+// before that.
 type openedQueue struct{ queue atomic.Pointer[jobs.Queue] }
 
 // newJobQueue returns the job queue of an engine without opening it. Once the queue is open, the engine's other parts
@@ -103,8 +104,8 @@ func (q *jobQueue) recorder() func(core.AuditEvent, bool) *core.Error {
 	return q.data.audit.Record
 }
 
-// lostOutcome returns the Outcome of a job whose engine died while the job ran. It lists the calls that are known to
-// have been sent.
+// lostOutcome returns the Outcome of a job whose engine died while the job ran. It lists the calls that the audit
+// log records as sent.
 func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	if found := q.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
 		return maskOutcome(q.settings.secrets, found)
@@ -112,8 +113,8 @@ func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	return LostJob(t)
 }
 
-// LostJob returns the Outcome of a job whose engine died while the job ran, if it is not known which calls the job
-// made.
+// LostJob returns the Outcome of a job whose engine died while the job ran. It is for a job whose calls are not
+// known.
 func LostJob(t core.JobState) core.Outcome {
 	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the job was running").
@@ -124,8 +125,8 @@ func LostJob(t core.JobState) core.Outcome {
 	return o
 }
 
-// lostPrograms returns the Outcome of the program that a job was running when its engine died. For an agent task, the
-// Outcome lists the calls of all programs that the model wrote.
+// lostPrograms returns the Outcome of the program that a job was running when its engine died. For an agent task,
+// the Outcome lists the calls of all programs that the model wrote.
 func (q *jobQueue) lostPrograms(t core.JobState) core.Outcome {
 	if t.Kind != core.JobTask {
 		return q.execution.pipeline.LostOutcome(t.ID)
@@ -179,15 +180,16 @@ func (e *Engine) WorkOn(id string) error {
 	return nil
 }
 
-// lacksGroups reports whether a job was submitted with an OAuth token while http.oauth.groups was not set, and it is set
-// now. The groups of its user are not known, so entries for groups cannot be applied to it, and it must not run.
+// lacksGroups reports whether a job was submitted with an OAuth token while http.oauth.groups was not set, and it is
+// set now. The groups of its user are not known, so entries for groups cannot be applied to it, and it must not run.
 func (e *Engine) lacksGroups(t core.JobState) bool {
 	fromServer := t.Credential.Token == "" && t.Credential != (core.Credential{})
 	return fromServer && t.Groups == nil && e.config.Settings.HTTP.OAuth.Groups != ""
 }
 
-// restorePermit returns the context of a job with the Permit under which the job was submitted. If another process
-// submitted the job, such as the engine before a restart, it rebuilds the Permit from the stored credential.
+// restorePermit returns ctx with the Permit of a job, which limits how long the engine may work for the principal
+// that submitted the job. If another process submitted the job, such as the engine before a restart, it rebuilds
+// the Permit from the stored credential.
 func (e *Engine) restorePermit(ctx context.Context, c core.Credential) context.Context {
 	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx
@@ -284,7 +286,8 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	return t, e.Work()
 }
 
-// Task returns a job of the engine's principal. Jobs of other principals are not found.
+// Task returns a job of the engine's principal. It returns an error for jobs of other principals, as for unknown
+// ones.
 func (e *Engine) Task(id string) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {
@@ -336,7 +339,7 @@ func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	return e.refreshState(t), err
 }
 
-// WatchTask waits until the state of a job is no longer the state seen, or ctx is done.
+// WatchTask waits until the state of a job differs from seen, or ctx is done.
 func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {

@@ -79,7 +79,7 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := engine.Open(t.Context(), engine.Config{
-		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Limits: unhurried, Settings: "maxConcurrentTasks: 1\napproval: {autoApproveLow: false, autoApproveMedium: false}\n",
+		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Limits: unlimitedTime, Settings: "maxConcurrentTasks: 1\napproval: {autoApproveLow: false, autoApproveMedium: false}\n",
 		Servers: []engine.Server{{Name: "crm", Dial: server.Dial}},
 	})
 	if err != nil {
@@ -122,12 +122,12 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 // calls that were sent.
 func TestTasksAreKept(t *testing.T) {
 	home := t.TempDir()
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: "maxConcurrentTasks: 1\n", Limits: unhurried}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: "maxConcurrentTasks: 1\n", Limits: unlimitedTime}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := submit(t, e, engine.Request{Code: sleeps})
+	slow := submit(t, e, engine.Request{Code: sleepProgram})
 	next := submit(t, e, engine.Request{Code: "return 'next'"})
 	testenv.WaitUntil(t, "a program runs", func() bool { return e.CountRunning() > 0 })
 	if err := e.Close(); err != nil {
@@ -191,7 +191,7 @@ func startServing(t *testing.T, e *engine.Engine, grace time.Duration) (ask func
 // openHolding opens an engine with a tool lib.get_x that does not answer until release is called.
 func openHolding(t *testing.T) (e *engine.Engine, release func()) {
 	t.Helper()
-	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
+	l := &resourceServer{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
 	release = sync.OnceFunc(func() { close(l.hold) })
 	e = l.open(t, "")
 	t.Cleanup(release)
@@ -224,11 +224,11 @@ func TestTaskOfLegacyClient(t *testing.T) {
 	}
 }
 
-// modern is the _meta member of requests from a client of protocol version 2026-07-28 that supports tasks.
-const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+// modernMeta is the _meta member of requests from a client of protocol version 2026-07-28 that supports tasks.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
 func callOfModern(code string) string {
-	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + modern + `}}`
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + modernMeta + `}}`
 }
 
 // TestAnswerOfModernClient checks that a client of 2026-07-28 gets the result itself, and no task, if
@@ -250,7 +250,7 @@ func TestTaskOfModernClient(t *testing.T) {
 		if id == nil || !strings.Contains(made, `"resultType":"task"`) {
 			t.Fatal(made)
 		}
-		return ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id[1] + `",` + modern + `}}`)
+		return ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id[1] + `",` + modernMeta + `}}`)
 	}
 	endless := ask(callOfModern(callsHeld))
 	after(endless, "tasks/cancel")

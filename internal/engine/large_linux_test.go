@@ -15,15 +15,15 @@ import (
 // memory before the result is moved to a file. The limits are exceeded if much of the rest stays in memory, or if
 // each value in it takes even a few bytes.
 const (
-	growth    = 60 // MB by which an answer of 64 MB may make the engine grow
-	allGrowth = 90 // the same for 300 MB
+	maxGrowth      = 60 // MB by which a result of 64 MB may make the engine grow
+	maxGrowthLarge = 90 // the same for a result of 300 MB
 )
 
 // TestLargeAnswersTakeLittleMemory checks that an engine's memory hardly grows with a large result that has personal
 // data in every row, however many different values there are.
 func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	t.Run("many of all", func(t *testing.T) {
-		checkMemoryGrowth(t, "mb: 64, different: 300000, phones: 43000, names: 340000", growth)
+		checkMemoryGrowth(t, "mb: 64, different: 300000, phones: 43000, names: 340000", maxGrowth)
 	})
 	if !testenv.Full() {
 		return
@@ -33,7 +33,7 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 		"many values": "mb: 300, different: 1400000, phones: 200000",
 		"many names":  "mb: 300, names: 1600000",
 	} {
-		t.Run(name, func(t *testing.T) { checkMemoryGrowth(t, arguments, allGrowth) })
+		t.Run(name, func(t *testing.T) { checkMemoryGrowth(t, arguments, maxGrowthLarge) })
 	}
 }
 

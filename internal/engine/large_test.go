@@ -58,7 +58,7 @@ func serveLarge() {
 }
 
 type largeArguments struct {
-	As string `json:"as"` // of what form the answer is
+	As string `json:"as"` // form of the result
 	MB int    `json:"mb"`
 	// Different is the number of different e-mail addresses; 0 means 1000. Phones is the number of phone numbers to
 	// add. Names is the number of different names to use instead of a single one.
@@ -68,7 +68,7 @@ type largeArguments struct {
 var errGone = errors.New("gone")
 
 func (a largeArguments) answer(out *bufio.Writer, id json.RawMessage) error {
-	text := func(w io.Writer) io.Writer { return escaping{w} }
+	text := func(w io.Writer) io.Writer { return escapingWriter{w} }
 	switch a.As {
 	case "structured":
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"total":7,"rows":[`, id)
@@ -184,10 +184,10 @@ func surname(n int) string {
 	return string(append(name, "sen"...))
 }
 
-// escaping is a writer that escapes its input as the content of a JSON string.
-type escaping struct{ io.Writer }
+// escapingWriter is a writer that escapes its input as the content of a JSON string.
+type escapingWriter struct{ io.Writer }
 
-func (e escaping) Write(p []byte) (int, error) {
+func (e escapingWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	var b []byte
 	for _, c := range p {
@@ -204,11 +204,11 @@ func (e escaping) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// manyBytes is the size in bytes up to which a result stays in memory in these tests.
+// spoolThreshold is the size in bytes up to which a result stays in memory in these tests.
 // TestLargeAnswersTakeLittleMemory tests the default limit.
-const manyBytes = 1 << 20
+const spoolThreshold = 1 << 20
 
-// openLarge opens an engine that writes results of more than manyBytes to files.
+// openLarge opens an engine that writes results of more than spoolThreshold bytes to files.
 func openLarge(t *testing.T, settings string) (*engine.Engine, string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -217,7 +217,7 @@ func openLarge(t *testing.T, settings string) (*engine.Engine, string) {
 	}
 	home := t.TempDir()
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: settings, Servers: []engine.Server{{Name: "drive", Command: self, Args: []string{largeServer}}}}
-	e, err := engine.Open(t.Context(), engine.WithSpoolAbove(c, manyBytes))
+	e, err := engine.Open(t.Context(), engine.WithSpoolAbove(c, spoolThreshold))
 	if err != nil {
 		t.Fatal(err)
 	}

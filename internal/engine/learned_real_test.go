@@ -63,7 +63,7 @@ func TestTenCallsOfRealToolsTellMisspeltFields(t *testing.T) {
 			out, _ := cmd.StdoutPipe()
 			return child{out, in, cmd}, cmd.Start()
 		}
-		servers = append(servers, engine.Server{Name: name, Dial: without(dial, "outputSchema")})
+		servers = append(servers, engine.Server{Name: name, Dial: removeMember(dial, "outputSchema")})
 	}
 	learnAndMisspell(t, servers, realCalls(dir), 13)
 }
@@ -85,7 +85,7 @@ func (c child) Close() error {
 // fails if the number of tools with a field that can be misspelled is below the argument least.
 func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, least int) {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: servers})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

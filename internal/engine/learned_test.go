@@ -19,9 +19,9 @@ import (
 	"retort/internal/engine"
 )
 
-// tracker is a server that answers with JSON as text and declares no output schema.
-func tracker(pin string) *party {
-	return &party{
+// tracker returns a server that answers with JSON as text and declares no output schema.
+func tracker(pin string) *scriptedServer {
+	return &scriptedServer{
 		tools: func() string {
 			return `{"name":"list_issues","description":"Lists issues` + pin + `.","inputSchema":{"type":"object","properties":{"page":{"type":"integer"}}},"annotations":{"readOnlyHint":true}}`
 		},
@@ -37,9 +37,9 @@ func tracker(pin string) *party {
 	}
 }
 
-func openTracker(t *testing.T, home, settings string, p *party) *engine.Engine {
+func openTracker(t *testing.T, home, settings string, p *scriptedServer) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []engine.Server{{Name: "tracker", Dial: p.dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []engine.Server{{Name: "tracker", Dial: p.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
 	}
 }
 
-// without wraps a server and removes a member from the definitions of its tools.
-func without(dial func(context.Context) (io.ReadWriteCloser, error), member string) func(context.Context) (io.ReadWriteCloser, error) {
+// removeMember wraps a server and removes a member from the definitions of its tools.
+func removeMember(dial func(context.Context) (io.ReadWriteCloser, error), member string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		conn, err := dial(ctx)
 		if err != nil {

@@ -27,10 +27,10 @@ type loginPrompter struct {
 	running map[loginKey]*runningLogin
 }
 
-// loginKey names a login by its server and principal.
+// loginKey identifies a login by its server and principal.
 type loginKey struct{ server, principal string }
 
-// runningLogin represents a login that programs wait for. err is its result; it is set before done is closed.
+// runningLogin represents a login that programs wait for. err is its result, which is set before done is closed.
 type runningLogin struct {
 	done chan struct{}
 	err  *core.Error
@@ -49,7 +49,7 @@ func (l *loginPrompter) Close() error { return l.stop() }
 // maxLoginTime limits the time that a program waits for a user who has opened the login page.
 const maxLoginTime = 10 * time.Minute
 
-// Login logs the principal of ctx in at a server. If several programs of the principal need the same login at the
+// Login logs the principal in ctx in at a server. If several programs of the principal need the same login at the
 // same time, all of them wait for a single login.
 func (l *loginPrompter) Login(ctx context.Context, server string, ask func(context.Context, string) *core.Error) *core.Error {
 	key := loginKey{server, l.settings.activeConfig().logins[server].ownerOf(core.CallerOf(ctx).Principal)}

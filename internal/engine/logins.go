@@ -18,7 +18,7 @@ import (
 
 // Aliases of the types of logins at servers.
 type (
-	LoginStatus  = oauth.LoginStatus  // of the login at a server
+	LoginStatus  = oauth.LoginStatus  // the status of a login at a server
 	LoginOptions = oauth.LoginOptions // how a person logs in
 )
 
@@ -129,7 +129,7 @@ type LogoutResult struct {
 	Server    string `json:"server"`
 	Principal string `json:"principal,omitempty"`
 	Was       bool   `json:"was_logged_in"`
-	Revoked   bool   `json:"revoked"` // by the authorization server
+	Revoked   bool   `json:"revoked"` // whether the authorization server revoked the tokens
 }
 
 // Logout deletes the login of a principal at a server, and revokes it at the authorization server if that supports

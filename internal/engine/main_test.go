@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if dir := os.Getenv(killedEngine); dir != "" {
-		scribble(dir)
+		executeUntilKilled(dir)
 		return
 	}
 	home, err := os.MkdirTemp("", "retort-test-")

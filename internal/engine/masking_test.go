@@ -191,7 +191,7 @@ func spills(t *testing.T, settings string, hides bool) {
 		t.Fatal(err)
 	}
 	home, keys, log := t.TempDir(), t.TempDir(), &lockedBuffer{}
-	taker := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false)), answer: func(_ string, arguments json.RawMessage) string { return textResult(string(arguments)) }}
+	taker := &scriptedServer{tools: listing(tool("create_note", `"text":{"type":"string"}`, false)), answer: func(_ string, arguments json.RawMessage) string { return textResult(string(arguments)) }}
 	env := map[string]string{"API_TOKEN": plantedToken, "DATABASE_URL": "postgres://me:" + plantedPassword + "@db.example/x"}
 	e, err := engine.Open(t.Context(), engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: keys, Settings: settings + "\nservers: {other: {pii: {reveal: [email, credit_card, name, company, secret, phone, address]}}, spill: {pii: {reveal: [secret]}}}",
@@ -242,19 +242,19 @@ func spills(t *testing.T, settings string, hides bool) {
 		t.Error("a skill with a secret is kept")
 	}
 	personal := []string{plantedMail, plantedCard}
-	inFiles(t, home, hides, personal)
+	mustNotBeInFiles(t, home, hides, personal)
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 	nowhere(t, "what is told", told.Bytes(), hides, append(personal, plantedName))
 	nowhere(t, "the log", log.buf.Bytes(), hides, append(personal, plantedName))
-	nowhere(t, "the record", wholeRecord(t, home, keys), hides, append(personal, plantedName))
-	inFiles(t, home, hides, personal)
+	nowhere(t, "the record", wholeAuditLog(t, home, keys), hides, append(personal, plantedName))
+	mustNotBeInFiles(t, home, hides, personal)
 }
 
-// inFiles searches the files of a data directory for values. It leaves out copies of this program for containers,
-// because the program contains the values that the tests plant.
-func inFiles(t *testing.T, home string, hides bool, personal []string) {
+// mustNotBeInFiles searches the files of a data directory for values. It skips copies of this program for
+// containers, because the program contains the values that the tests plant.
+func mustNotBeInFiles(t *testing.T, home string, hides bool, personal []string) {
 	t.Helper()
 	files, large := 0, false
 	own, err := os.Executable()
@@ -301,8 +301,8 @@ func nowhere(t *testing.T, where string, text []byte, hides bool, personal []str
 	}
 }
 
-// wholeRecord returns all entries of the audit log in a data directory, with their decrypted bodies.
-func wholeRecord(t *testing.T, home, keys string) []byte {
+// wholeAuditLog returns all entries of the audit log in a data directory, with their decrypted bodies.
+func wholeAuditLog(t *testing.T, home, keys string) []byte {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(home, "audit", "*.db"))
 	r := audit.LogReader{Checkpoints: filepath.Join(keys, "checkpoints"), Home: home, Archives: filepath.Join(home, "audit", "archive"), Keys: audit.LogKeys{
@@ -378,7 +378,7 @@ func TestSecretsOfAuthorizers(t *testing.T) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))
 	defer server.Close()
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
 		Servers: []engine.Server{{Name: "far", URL: server.URL, Transport: "http", Auth: authorizer{}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -402,8 +402,8 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 		asked <- body
 	}))
 	defer far.Close()
-	other := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false) + "," + tool("delete_all", `"text":{"type":"string"}`, false)), answer: func(string, json.RawMessage) string { return textResult("done") }}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
+	other := &scriptedServer{tools: listing(tool("create_note", `"text":{"type":"string"}`, false) + "," + tool("delete_all", `"text":{"type":"string"}`, false)), answer: func(string, json.RawMessage) string { return textResult("done") }}
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
 		Servers: []engine.Server{{Name: "other", Dial: other.dial, Env: map[string]string{"API_TOKEN": plantedToken}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -27,39 +27,39 @@ import (
 )
 
 const (
-	groupMemory    = 512 << 20 // bytes of the control group of the engine
-	restingMemory  = 150 << 20 // bytes that the engine has at most when the answers are gone
+	groupMemory    = 512 << 20 // memory limit of the engine's control group, in bytes
+	restingMemory  = 150 << 20 // bytes that the engine may use once the results are gone
 	hostileServers = 8
-	// besideMore limits the delay, in milliseconds, that calls of hostile servers may add to calls of a healthy
-	// server at the 95th percentile. It leaves room for time slices of other processes. Only tests before a release
-	// check it.
-	besideMore = 5
+	// maxAddedDelay limits the delay, in milliseconds, that calls of hostile servers may add to calls of a healthy
+	// server at the 95th percentile. It leaves room for time slices of other processes. Only tests before a
+	// release check it.
+	maxAddedDelay = 5
 
-	hostileCalls = 64 // at the same time
+	hostileCalls = 64 // concurrent calls
 )
 
-// flooding says how many results the hostile servers return, and how large the results are.
-type flooding struct {
+// floodPlan says how many results the hostile servers return, and how large the results are.
+type floodPlan struct {
 	Home, Group, URL string
 	MB, Rounds       int
-	Alone            int  // calls to the healthy server before
-	Measures         bool // the healthy server is called all the time, instead of once for each large answer
+	Alone            int  // calls to the healthy server before the flood
+	Measures         bool // whether the healthy server is called all the time, instead of once for each large result
 }
 
-// flooded holds the measurements that the engine under test prints when it has made all calls.
-type flooded struct {
+// floodMeasurements holds the measurements that the engine under test prints when it has made all calls.
+type floodMeasurements struct {
 	Limit         int64
 	Answered      int
 	Failed        []string
-	Alone, Beside []float64 // milliseconds of calls to the healthy server
-	Peak          int64     // bytes
+	Alone, Beside []float64 // durations of calls to the healthy server, in milliseconds
+	Peak          int64     // in bytes
 }
 
 // TestManyLargeAnswers checks that an engine survives 64 large results at the same time. Each result has an allowed
 // size, but the control group of the engine has too little memory for all of them. The engine must answer all calls,
 // serve another server at the same time, and give the memory back.
 func TestManyLargeAnswers(t *testing.T) {
-	f := flooding{Home: t.TempDir(), Group: memoryGroup(t, groupMemory), MB: 2, Rounds: 1, Alone: 20}
+	f := floodPlan{Home: t.TempDir(), Group: memoryGroup(t, groupMemory), MB: 2, Rounds: 1, Alone: 20}
 	if testenv.Full() {
 		f.MB, f.Rounds, f.Alone, f.Measures = 15, 20, 5000, true
 	}
@@ -67,7 +67,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	t.Cleanup(servers.Close)
 	f.URL = servers.URL
 	c, in, out := startFlooded(t, f)
-	var told flooded
+	var told floodMeasurements
 	if err := json.NewDecoder(out).Decode(&told); err != nil {
 		_ = in.Close()
 		t.Fatalf("the engine has not survived: %v, %v", err, c.Wait())
@@ -87,7 +87,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	alone, beside := percentile(told.Alone, 95), percentile(told.Beside, 95)
 	t.Logf("%d MB at most; a call to the healthy server took %.2f ms and %.2f ms (p50, p95) alone, %.2f ms and %.2f ms beside (%d calls)",
 		told.Peak>>20, percentile(told.Alone, 50), alone, percentile(told.Beside, 50), beside, len(told.Beside))
-	if most := max(1.2*alone, alone+besideMore); testenv.Full() && beside > most {
+	if most := max(1.2*alone, alone+maxAddedDelay); testenv.Full() && beside > most {
 		t.Errorf("beside the hostile servers p95 is %.2f ms, want at most %.2f ms", beside, most)
 	}
 }
@@ -98,7 +98,7 @@ func percentile(all []float64, n int) float64 {
 }
 
 // startFlooded starts the engine as a process of its own.
-func startFlooded(t *testing.T, f flooding) (c *exec.Cmd, in io.Closer, out io.Reader) {
+func startFlooded(t *testing.T, f floodPlan) (c *exec.Cmd, in io.Closer, out io.Reader) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -155,14 +155,14 @@ func memoryOf(pid int, what string) int64 {
 	return n << 10
 }
 
-// forms lists the forms in which hostile servers return their results.
-var forms = []string{"text", "bytes", "log", "structured"}
+// resultForms lists the forms in which hostile servers return their results.
+var resultForms = []string{"text", "bytes", "log", "structured"}
 
 // overHTTP returns an HTTP server with the tool get. It generates the server's results in advance, not during the
 // calls.
 func overHTTP(mb int) http.HandlerFunc {
 	made := map[string][]byte{}
-	for _, as := range forms {
+	for _, as := range resultForms {
 		var b bytes.Buffer
 		out := bufio.NewWriter(&b)
 		_ = largeArguments{As: as, MB: mb}.answer(out, json.RawMessage("0"))
@@ -206,18 +206,18 @@ func answerOverHTTP(w http.ResponseWriter, r *http.Request, made map[string][]by
 const floodedEngine = "flooded-engine"
 
 func serveFloodedEngine(how string) {
-	var f flooding
+	var f floodPlan
 	if err := json.Unmarshal([]byte(how), &f); err != nil {
 		panic(err)
 	}
-	if err := engineOfFlood(f); err != nil {
+	if err := runFlood(f); err != nil {
 		panic(err)
 	}
 }
 
-// engineOfFlood opens an engine, makes the calls and prints the measurements. It returns when standard input ends.
-func engineOfFlood(f flooding) error {
-	var told flooded
+// runFlood opens an engine, makes the calls and prints the measurements. It returns when standard input ends.
+func runFlood(f floodPlan) error {
+	var told floodMeasurements
 	if err := os.WriteFile(filepath.Join(f.Group, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func engineOfFlood(f flooding) error {
 	told.Limit = debug.SetMemoryLimit(-1)
 	e.WaitForServers(background)
 	for range f.Alone {
-		if err := told.healthy(e, &told.Alone); err != nil {
+		if err := told.callHealthy(e, &told.Alone); err != nil {
 			return err
 		}
 	}
@@ -253,7 +253,7 @@ func engineOfFlood(f flooding) error {
 			case <-over:
 			}
 		}
-		if err := told.healthy(e, &told.Beside); err != nil {
+		if err := told.callHealthy(e, &told.Beside); err != nil {
 			return err
 		}
 		select {
@@ -267,8 +267,8 @@ func engineOfFlood(f flooding) error {
 	}
 }
 
-// healthy calls the healthy server once and adds the duration of the call to *took.
-func (told *flooded) healthy(e *engine.Engine, took *[]float64) error {
+// callHealthy calls the healthy server once and adds the duration of the call to *took.
+func (told *floodMeasurements) callHealthy(e *engine.Engine, took *[]float64) error {
 	o := e.Call(context.Background(), engine.Request{Session: "good"}, "good.get", json.RawMessage(`{"as":"text","mb":0}`))
 	if o.Status != core.StatusOK {
 		return errors.Join(errors.New("the healthy server's call failed"), o.Error)
@@ -279,13 +279,13 @@ func (told *flooded) healthy(e *engine.Engine, took *[]float64) error {
 
 // flood makes all calls to the hostile servers. After each call it sends to the channel answered, which needs a
 // buffer for all calls, so that flood never waits for a receiver.
-func (told *flooded) flood(e *engine.Engine, f flooding, answered chan<- struct{}) {
+func (told *floodMeasurements) flood(e *engine.Engine, f floodPlan, answered chan<- struct{}) {
 	var mu sync.Mutex
 	for range f.Rounds {
 		var all sync.WaitGroup
 		for i := range hostileCalls {
 			all.Go(func() {
-				arguments := fmt.Sprintf(`{"as":%q,"mb":%d}`, forms[i/hostileServers%len(forms)], f.MB)
+				arguments := fmt.Sprintf(`{"as":%q,"mb":%d}`, resultForms[i/hostileServers%len(resultForms)], f.MB)
 				session := engine.Request{Session: fmt.Sprintf("s%d", i)}
 				o := e.Call(context.Background(), session, fmt.Sprintf("evil%d.get", i%hostileServers), json.RawMessage(arguments))
 				answered <- struct{}{}

@@ -21,7 +21,7 @@ type internet interface {
 	egress.Dialer
 }
 
-// openNetwork creates the network for programs from the settings. Without settings all of it is blocked.
+// openNetwork creates the network for programs from the settings. Without settings it blocks everything.
 func openNetwork(c *configuration) (*egress.Network, error) {
 	s := c.config.Settings.Network
 	o := egress.Options{

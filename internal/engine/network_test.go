@@ -21,14 +21,14 @@ import (
 	"retort/internal/engine"
 )
 
-// site is the web site that the programs of these tests reach.
-type site struct {
+// testSite is the web site that the programs of these tests reach.
+type testSite struct {
 	*egresstest.Site
 	mu   sync.Mutex
 	seen []*http.Request
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *testSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.seen = append(s.seen, r)
@@ -56,9 +56,9 @@ network:
 
 // openReaching opens an engine whose programs can reach a site. The programs need the given runtime; more holds
 // further settings.
-func openReaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *site, engine.Config) {
+func openReaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *testSite, engine.Config) {
 	t.Helper()
-	s := &site{}
+	s := &testSite{}
 	s.Site = egresstest.New(t, s, "api.example.com", "a.sub.example.com", "plain.example.com", "key.example.com", "evil.example.com")
 	s.Answer("inner.example.com", netip.MustParseAddr("10.0.0.1"))
 	home := t.TempDir()
@@ -72,7 +72,7 @@ func openReaching(t *testing.T, runtime string, more ...string) (*engine.Engine,
 			settings += fmt.Sprintf("runtimes: {%s: %q}\n", runtime, path)
 		}
 	}
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: filepath.Join(home, "home"), Keys: filepath.Join(home, "keys"), Settings: settings, Limits: unhurried}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: filepath.Join(home, "home"), Keys: filepath.Join(home, "keys"), Settings: settings, Limits: unlimitedTime}
 	e, err := engine.Open(t.Context(), engine.Within(c, s))
 	if err != nil {
 		t.Fatal(err)
@@ -100,41 +100,41 @@ func TestNetwork(t *testing.T) {
 			if testenv.Full() {
 				checkReached(t, e, s, c, runtime)
 			} else {
-				reachedAtOnce(t, e, s, c, runtime, i)
+				checkReachedTogether(t, e, s, c, runtime, i)
 			}
 		})
 	}
 }
 
-// allowed maps addresses that programs may reach to text that the response must contain.
-var allowed = map[string]string{
+// allowedAddresses maps addresses that programs may reach to text that the response must contain.
+var allowedAddresses = map[string]string{
 	"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
 }
 
-// refused lists addresses that programs may not reach.
-var refused = []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
+// refusedAddresses lists addresses that programs may not reach.
+var refusedAddresses = []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
 
 // checkReached checks which addresses programs of a runtime can reach. It runs one program per address.
-func checkReached(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime string) {
+func checkReached(t *testing.T, e *engine.Engine, s *testSite, c engine.Config, runtime string) {
 	t.Helper()
-	for address, want := range allowed {
+	for address, want := range allowedAddresses {
 		var text string
 		o := e.Execute(t.Context(), requestProgram(runtime, address))
 		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != core.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
 		}
 	}
-	for _, address := range refused {
-		isRefused(t, e, runtime, address)
+	for _, address := range refusedAddresses {
+		mustBeRefused(t, e, runtime, address)
 	}
-	checkNetworkEntries(t, s, c, refused)
+	checkNetworkEntries(t, s, c, refusedAddresses)
 }
 
-// reachedAtOnce checks the same as checkReached, but with only two programs. One tries all addresses and catches the
-// errors. The other tries one refused address, selected by turn, and does not catch the error.
-func reachedAtOnce(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime string, turn int) {
+// checkReachedTogether checks the same as checkReached, but with only two programs. One tries all addresses and
+// catches the errors. The other tries one refused address, selected by turn, and does not catch the error.
+func checkReachedTogether(t *testing.T, e *engine.Engine, s *testSite, c engine.Config, runtime string, turn int) {
 	t.Helper()
-	addresses := slices.Concat(slices.Sorted(maps.Keys(allowed)), refused)
+	addresses := slices.Concat(slices.Sorted(maps.Keys(allowedAddresses)), refusedAddresses)
 	list, _ := json.Marshal(addresses)
 	r := engine.Request{Language: core.TypeScript, Runtime: runtime, Code: "const all: string[] = [];\nfor (const address of " + string(list) + ")\n" +
 		"\ttry { all.push(await (await fetch(address)).text()) } catch (e: any) { all.push(e.kind) }\nreturn all"}
@@ -148,17 +148,17 @@ func reachedAtOnce(t *testing.T, e *engine.Engine, s *site, c engine.Config, run
 		t.Fatalf("%s %s %+v %v", o.Status, o.Result, o.Error, o.Warnings)
 	}
 	for i, text := range texts {
-		if want, may := allowed[addresses[i]]; may && !strings.Contains(text, want) || !may && text != "policy" {
+		if want, may := allowedAddresses[addresses[i]]; may && !strings.Contains(text, want) || !may && text != "policy" {
 			t.Errorf("%s: %q, want %q or policy", addresses[i], text, want)
 		}
 	}
-	uncaught := refused[turn%len(refused)]
-	isRefused(t, e, runtime, uncaught)
-	checkNetworkEntries(t, s, c, append(slices.Clone(refused), uncaught))
+	uncaught := refusedAddresses[turn%len(refusedAddresses)]
+	mustBeRefused(t, e, runtime, uncaught)
+	checkNetworkEntries(t, s, c, append(slices.Clone(refusedAddresses), uncaught))
 }
 
-// isRefused checks that a program fails with a policy error if it requests the given address.
-func isRefused(t *testing.T, e *engine.Engine, runtime, address string) {
+// mustBeRefused checks that a program fails with a policy error if it requests the given address.
+func mustBeRefused(t *testing.T, e *engine.Engine, runtime, address string) {
 	t.Helper()
 	o := e.Execute(t.Context(), requestProgram(runtime, address))
 	if o.Status != core.StatusDenied || o.Error == nil || o.Error.Kind != core.KindPolicy || o.Error.Line != 1 && runtime != "python" {
@@ -166,14 +166,14 @@ func isRefused(t *testing.T, e *engine.Engine, runtime, address string) {
 	}
 }
 
-// checkNetworkEntries checks that no forbidden address was dialled, and that the audit log has an entry for each allowed and each
-// refused request.
-func checkNetworkEntries(t *testing.T, s *site, c engine.Config, tried []string) {
+// checkNetworkEntries checks that no forbidden address was dialled, and that the audit log has an entry for each
+// allowed and each refused request.
+func checkNetworkEntries(t *testing.T, s *testSite, c engine.Config, tried []string) {
 	t.Helper()
 	if found := s.Strangers(); found != nil {
 		t.Errorf("dialled %v", found)
 	}
-	if n := entries(t, c, "refused"); n != len(tried) {
+	if n := countNetworkEntries(t, c, "refused"); n != len(tried) {
 		t.Errorf("%d entries for refused requests, want %d", n, len(tried))
 	}
 	inside := 0 // the host inner.* is allowed by name, but resolves to an internal address
@@ -182,8 +182,8 @@ func checkNetworkEntries(t *testing.T, s *site, c engine.Config, tried []string)
 			inside++
 		}
 	}
-	if n := entries(t, c, "allowed"); n != len(allowed)+inside {
-		t.Errorf("%d entries for allowed requests, want %d", n, len(allowed)+inside)
+	if n := countNetworkEntries(t, c, "allowed"); n != len(allowedAddresses)+inside {
+		t.Errorf("%d entries for allowed requests, want %d", n, len(allowedAddresses)+inside)
 	}
 }
 
@@ -229,8 +229,8 @@ func TestContainedNetwork(t *testing.T) {
 	}
 }
 
-// entries counts the entries about the network in the audit log.
-func entries(t *testing.T, c engine.Config, status string) int {
+// countNetworkEntries counts the entries about the network in the audit log.
+func countNetworkEntries(t *testing.T, c engine.Config, status string) int {
 	t.Helper()
 	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000, Filter: admin.AuditFilter{Kinds: []string{string(core.EventNetwork)}, Statuses: []string{status}}})
 	if err != nil {
@@ -275,10 +275,10 @@ func TestNetworkRehearsal(t *testing.T) {
 
 // TestNetworkClosed checks that programs reach no address without the setting, and that the error says so.
 func TestNetworkClosed(t *testing.T) {
-	s := &site{}
+	s := &testSite{}
 	s.Site = egresstest.New(t, s, "api.example.com")
 	for _, settings := range []string{"", "network: {secrets: [{domain: api.example.com, header: X, value: y}]}", "network: {blacklist: [evil.example.com]}"} {
-		e, err := engine.Open(t.Context(), engine.Within(engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: settings}, s))
+		e, err := engine.Open(t.Context(), engine.Within(engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Settings: settings}, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,8 +297,8 @@ func TestNetworkClosed(t *testing.T) {
 	}
 }
 
-// fetches maps pieces of programs to their results, which are the same in every runtime.
-var fetches = map[string]string{
+// fetchPrograms maps pieces of programs to their results, which are the same in every runtime.
+var fetchPrograms = map[string]string{
 	`const r = await fetch('https://api.example.com/x', {method: 'post', headers: {'X-Test': 'yes'}, body: JSON.stringify({a: 1})}); return [r.status, r.ok, r.url, r.redirected, r.headers.get('Content-Type'), await r.json()]`: `[200,true,"https://api.example.com/x",false,"application/json",{"body":"{\"a\":1}","host":"api.example.com","method":"POST","path":"/x","x":"yes"}]`,
 	`const r = await fetch(new Request('https://api.example.com/', {method: 'PUT', body: new Uint8Array([104, 105])})); return [(await r.json()).body, r.bodyUsed]`:                                                               `["hi",true]`,
 	`const r = await fetch(new URL('https://api.example.com/bytes')); return [...await r.bytes()]`:                                                                                                                                `[0,1,254,255]`,
@@ -319,7 +319,7 @@ var fetches = map[string]string{
 // TestFetch checks that fetch behaves the same in every runtime. It runs all pieces of code in fetches as one
 // program, each in its own function.
 func TestFetch(t *testing.T) {
-	pieces := slices.Sorted(maps.Keys(fetches))
+	pieces := slices.Sorted(maps.Keys(fetchPrograms))
 	code := "return [" + "\n"
 	for _, piece := range pieces {
 		code += "await (async () => { " + piece + " })().catch((e: any) => String(e)),\n"
@@ -334,7 +334,7 @@ func TestFetch(t *testing.T) {
 				t.Fatalf("%s %s %+v", o.Status, o.Result, o.Error)
 			}
 			for i, piece := range pieces {
-				if want := fetches[piece]; string(got[i]) != want {
+				if want := fetchPrograms[piece]; string(got[i]) != want {
 					t.Errorf("%s\n%s\nwant %s", piece, got[i], want)
 				}
 			}

@@ -115,7 +115,7 @@ func TestTaskRequiresServers(t *testing.T) {
 func TestTaskID(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 3\nprincipals: {anna: {}, berta: {}}", nil)
 	anna, berta := e.As("anna"), e.As("berta")
-	first := submitTask(t, anna, engine.Task{ID: "my-task", Code: sleeps})
+	first := submitTask(t, anna, engine.Task{ID: "my-task", Code: sleepProgram})
 	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := anna.Task("my-task"); return s.Status == core.TaskRunning })
 	if s := anna.Stats(t.Context(), "").(engine.Stats); s.ActiveTasks != 1 || s.MaxConcurrentTasks != 3 {
 		t.Errorf("active %d of %d", s.ActiveTasks, s.MaxConcurrentTasks)
@@ -154,7 +154,7 @@ func TestTaskID(t *testing.T) {
 // second engine would run its task without the queue, because the first engine works on the queue.
 func TestTaskIDBesideAnotherEngine(t *testing.T) {
 	e := newOffice(t, "", nil)
-	submitTask(t, e.Engine, engine.Task{ID: "my-task", Code: sleeps})
+	submitTask(t, e.Engine, engine.Task{ID: "my-task", Code: sleepProgram})
 	testenv.WaitUntil(t, "the task runs", func() bool { s, _ := e.Task("my-task"); return s.Status == core.TaskRunning })
 	other, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: e.home})
 	if err != nil {

@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// party is a server in this process that answers calls and keeps what it was sent.
-type party struct {
-	tools  func() string // of tools/list
+// scriptedServer is a server in this process that answers calls and stores the arguments that it receives.
+type scriptedServer struct {
+	tools  func() string // returns the result of tools/list
 	answer func(tool string, arguments json.RawMessage) string
 
 	mu   sync.Mutex
-	sent []string // arguments
+	sent []string // arguments of the calls
 }
 
-func (p *party) got() string {
+func (p *scriptedServer) got() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.sent, "\n")
 }
 
-func (p *party) dial(context.Context) (io.ReadWriteCloser, error) {
+func (p *scriptedServer) dial(context.Context) (io.ReadWriteCloser, error) {
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	go func() {

@@ -61,7 +61,8 @@ func (s *serverEvents) addListener(l eventListener) (stop func()) {
 	}
 }
 
-// clientFeatures returns the client features that the settings let a server use: elicitation, sampling and roots.
+// clientFeatures returns the features of the client that the settings let a server use: elicitation, sampling and
+// roots.
 func clientFeatures(s config.PassThrough) client.ClientFeatures {
 	return client.ClientFeatures{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
 }
@@ -79,8 +80,8 @@ func (e *Engine) ExposedServers() (names []string) {
 }
 
 // Offer returns the definition of a tool that clients see directly: as the server sent it, but without suspicious
-// content. It returns nil for the tools that Retort itself adds to a server, and if nothing of the definition may be
-// shown.
+// content. It returns nil for the tools that Retort itself adds to a server, and for a tool of whose definition
+// nothing may be shown.
 func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	if client.ForResources(t.Raw) {
 		return nil
@@ -88,8 +89,8 @@ func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	return catalog.OfferedDefinition(t, e.fitsTokenLimit)
 }
 
-// fitsTokenLimit reports whether a definition is within the token limit. A token has at least one byte. So the tokens
-// are counted only if the definition has more bytes than the limit allows tokens.
+// fitsTokenLimit reports whether a definition is within the token limit. A token has at least one byte, so it
+// counts tokens only if the definition has more bytes than the limit allows tokens.
 func (e *Engine) fitsTokenLimit(definition string) bool {
 	most := e.config.Settings.Results.DefinitionTokens
 	if len(definition) <= most {
@@ -116,9 +117,9 @@ func (e *Engine) PassThrough(ctx context.Context, r Request, what core.Passthrou
 	return e.logOutcome("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// ListExposed returns the resources, resource templates or prompts of the exposed servers, which clients see
-// directly; kind says which of these. Each item is as the server sent it, except that secrets and personal values are
-// removed. ListExposed leaves out servers that fail or for which the policy refuses the method.
+// ListExposed returns the resources, resource templates or prompts, depending on kind, of the exposed servers,
+// which clients see directly. Each item is as the server sent it, except that secrets and personal values are
+// removed. ListExposed omits servers that fail or for which the policy refuses the method.
 func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listTimeout)
 	defer cancel()
@@ -148,8 +149,8 @@ func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.Lis
 	return all
 }
 
-// cleanListed removes suspicious text from the resources, resource templates or prompts that a server lists, as it is
-// removed from tool definitions. It leaves out an item whose name contains suspicious text.
+// cleanListed removes suspicious text from the resources, resource templates or prompts that a server lists, as it
+// is removed from tool definitions. It omits an item whose name contains suspicious text.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag

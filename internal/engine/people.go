@@ -15,8 +15,8 @@ type peopleAssembly struct {
 	logins    *loginPrompter
 }
 
-// newPeopleAssembly opens the approvals and telemetry, and starts watching for logins. The telemetry gets the number
-// of jobs from queue.
+// newPeopleAssembly opens the approvals and telemetry, and starts watching for logins. The telemetry reads the
+// number of jobs from queue.
 func newPeopleAssembly(c *configuration, data *dataAssembly, tools *toolAssembly, queue *openedQueue) (_ *peopleAssembly, err error) {
 	var opened closeStack
 	defer opened.closeOnError(&err)

@@ -24,7 +24,7 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 			return slices.Contains(now().Servers[server].PII.Reveal, string(t))
 		},
 		Treats: func(server string, t pii.Type) redact.TypeTreatment {
-			return treatment(now().Servers[server].PII, string(t))
+			return treatmentOf(now().Servers[server].PII, string(t))
 		},
 	}
 	for t, m := range s.PII.Modes {
@@ -46,9 +46,9 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 	return redact.New(o, store), store.Close
 }
 
-// treatment returns how personal data of the type t is treated in results of a server. If the settings name several
-// treatments for the type, the strictest applies.
-func treatment(s config.ServerPII, t string) redact.TypeTreatment {
+// treatmentOf returns how personal data of the type t is treated in results of a server. If the settings name
+// several treatments for the type, it returns the strictest.
+func treatmentOf(s config.ServerPII, t string) redact.TypeTreatment {
 	switch {
 	case slices.Contains(s.Block, t):
 		return redact.Block

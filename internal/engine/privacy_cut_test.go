@@ -12,8 +12,8 @@ import (
 
 const person = "Quirinus Wachtmeister"
 
-// leaks fails the test if the model sees a part of the person's name.
-func leaks(t *testing.T, o engine.Outcome, what string) {
+// mustNotLeak fails the test if the model sees a part of the person's name.
+func mustNotLeak(t *testing.T, o engine.Outcome, what string) {
 	t.Helper()
 	told, _ := json.Marshal(o)
 	for _, part := range []string{"Quiri", "Wacht", "chtmeister", "uirinus"} {
@@ -25,10 +25,10 @@ func leaks(t *testing.T, o engine.Outcome, what string) {
 
 func withPerson(t *testing.T) *engine.Engine {
 	t.Helper()
-	hr := &party{tools: listing(tool("get_person", `"id":{"type":"number"}`, true)), answer: func(string, json.RawMessage) string {
+	hr := &scriptedServer{tools: listing(tool("get_person", `"id":{"type":"number"}`, true)), answer: func(string, json.RawMessage) string {
 		return textResult(`{"full_name":"` + person + `","email":"q.wachtmeister@corp.example","salary":100}`)
 	}}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "hr", Dial: hr.dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "hr", Dial: hr.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestNamesInPieces(t *testing.T) {
 		if o.Status != core.StatusOK || strings.Count(o.Output, "[NAME_1]") != len(person)-1 || strings.Count(string(o.Result), "[NAME_1]") != len(person) {
 			t.Errorf("%s: %+v %s", lang, o, o.Error)
 		}
-		leaks(t, o, string(lang))
+		mustNotLeak(t, o, string(lang))
 	}
 }
 
@@ -72,13 +72,13 @@ func TestNamesThatAreCut(t *testing.T) {
 		if o.Status != core.StatusOutputLimit || !strings.HasPrefix(o.Output, "first\n") {
 			t.Fatalf("%d: %+v %v", limit, o, o.Error)
 		}
-		leaks(t, o, "output")
+		mustNotLeak(t, o, "output")
 	}
 	for shift := range len(person) + 2 {
 		o := e.Execute(t.Context(), engine.Request{Language: core.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); throw new Error('x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(400));`})
-		leaks(t, o, "error")
+		mustNotLeak(t, o, "error")
 		long := e.Execute(t.Context(), engine.Request{Language: core.JavaScript, Code: `const {full_name: n} = await hr.getPerson({id: 1}); return 'x'.repeat(` + strings.Repeat("1+", shift) + `4) + ' ' + (n + ', ').repeat(4000);`})
-		leaks(t, long, "result")
+		mustNotLeak(t, long, "result")
 		if len(long.Artifacts) != 1 || !strings.Contains(long.Artifacts[0].Preview, "[NAME_1]") {
 			t.Errorf("%+v", long)
 		}

@@ -26,8 +26,8 @@ func tool(name, properties string, reads bool) string {
 
 const contacts = 10_000
 
-// people returns rows with personal data, as a drive returns them, and some of the personal values in them.
-func people() (rows string, personal []string) {
+// contactRows returns rows with personal data, as a drive returns them, and some of the personal values in them.
+func contactRows() (rows string, personal []string) {
 	var b strings.Builder
 	for i := range contacts {
 		first, last := []string{"Ingrid", "Matteo", "Aisha", "Pavel"}[i%4], fmt.Sprintf("%sstad%s", []string{"Hol", "Ving", "Bjer", "Skar"}[i/4%4], string(rune('a'+i%26)))
@@ -41,11 +41,11 @@ func people() (rows string, personal []string) {
 }
 
 // openContacts opens an engine with a drive that has contacts, and a CRM to copy them to.
-func openContacts(t *testing.T, settings string) (e *engine.Engine, drive, crm *party, personal []string) {
+func openContacts(t *testing.T, settings string) (e *engine.Engine, drive, crm *scriptedServer, personal []string) {
 	t.Helper()
-	rows, personal := people()
-	drive = &party{tools: listing(tool("get_rows", `"sheet":{"type":"string"}`, true)), answer: func(string, json.RawMessage) string { return textResult(rows) }}
-	crm = &party{
+	rows, personal := contactRows()
+	drive = &scriptedServer{tools: listing(tool("get_rows", `"sheet":{"type":"string"}`, true)), answer: func(string, json.RawMessage) string { return textResult(rows) }}
+	crm = &scriptedServer{
 		tools: listing(tool("create_contacts", `"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string","format":"email"},"phone":{"type":"string"},"name":{"type":"string"}}}}`, false) + "," +
 			tool("find_contact", `"email":{"type":"string"}`, true)),
 		answer: func(name string, arguments json.RawMessage) string {
@@ -56,7 +56,7 @@ func openContacts(t *testing.T, settings string) (e *engine.Engine, drive, crm *
 		},
 	}
 	drive.answer = func(string, json.RawMessage) string { return textResult(rows) }
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
 		Servers: []engine.Server{{Name: "drive", Dial: drive.dial}, {Name: "crm", Dial: crm.dial}}})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestCrossingIsAsked(t *testing.T) {
 		t.Errorf("%+v %+v", done.Status, done.Error)
 	}
 	var asked atomic.Int64
-	no := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked))
+	no := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{}, &asked))
 	if o := e.Execute(no, engine.Request{Code: `const r: any = await drive.getRows({}); return await crm.findContact({email: r[3].email})`}); o.Status != core.StatusDenied || asked.Load() != 1 {
 		t.Errorf("a call that reads takes it there unasked: %+v", o)
 	}
@@ -202,7 +202,7 @@ func TestHelpers(t *testing.T) {
 // TestResourcesAreHidden checks that personal values in attachments and resources are tokens for programs.
 func TestResourcesAreHidden(t *testing.T) {
 	const csv = "name,email\nAnn,ann.holstad@corp.example\n"
-	drive := &party{tools: listing(tool("get_file", `"as":{"type":"string"}`, true)), answer: func(_ string, arguments json.RawMessage) string {
+	drive := &scriptedServer{tools: listing(tool("get_file", `"as":{"type":"string"}`, true)), answer: func(_ string, arguments json.RawMessage) string {
 		content := `{"type":"resource","resource":{"uri":"file:///ann.holstad@corp.example.csv","mimeType":"text/csv","text":` + quoted(csv) + `}}`
 		switch {
 		case strings.Contains(string(arguments), "blob"):
@@ -212,7 +212,7 @@ func TestResourcesAreHidden(t *testing.T) {
 		}
 		return `{"content":[` + content + `]}`
 	}}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "drive", Dial: drive.dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "drive", Dial: drive.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

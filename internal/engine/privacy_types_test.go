@@ -15,11 +15,11 @@ const staffTool = `{"name":"list_staff","description":"Lists staff","inputSchema
 
 func staff(t *testing.T) *engine.Engine {
 	t.Helper()
-	hr := &party{tools: listing(strings.Join(strings.Fields(staffTool), " ")), answer: func(string, json.RawMessage) string {
+	hr := &scriptedServer{tools: listing(strings.Join(strings.Fields(staffTool), " ")), answer: func(string, json.RawMessage) string {
 		const rows = `{"staff":[{"name":"Ann Holstad","email":"ann@corp.example","phone":"+47 2200 0001","badge":"EMP-000001"},{"name":"Bo Vingstad","email":"bo@corp.example","phone":"+47 2200 0002","badge":"EMP-000002"}]}`
 		return `{"content":[],"structuredContent":` + rows + `}`
 	}}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(),
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Keys: t.TempDir(),
 		Settings: "pii: {types: {employee_id: {pattern: 'EMP-[0-9]{6}'}}, keys: {badge: employee_id}}", Servers: []engine.Server{{Name: "hr", Dial: hr.dial}}})
 	if err != nil {
 		t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 // programAssembly holds the parts that find tools for programs, check programs and run them.
 type programAssembly struct {
 	closeStack
-	network   *egress.Network // for the requests of programs; closed unless the settings open it
+	network   *egress.Network // for requests of programs; blocks everything unless the settings say otherwise
 	sandboxes *sandbox.BackendChooser
 	checker   *check.ProgramChecker
 	searcher  *search.Searcher
 }
 
-// newProgramAssembly builds the network of programs, the sandbox backends, the check and the search. It starts the
-// sandboxes that Config.Reserve asks for.
+// newProgramAssembly builds the network of programs, the sandbox backends, the checker of programs and the search.
+// It starts the sandboxes that Config.Reserve asks for.
 func newProgramAssembly(c *configuration, tools *toolAssembly) (_ *programAssembly, err error) {
 	var opened closeStack
 	defer opened.closeOnError(&err)
@@ -67,7 +67,7 @@ func searchOptions(c *configuration) search.Options {
 	return search.Options{Embedder: search.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: c.home.Vectors()}
 }
 
-// strictnessLevels maps the setting securityLevel to the rules that programs are checked against.
+// strictnessLevels maps the setting securityLevel to the strictness of the rules that check programs.
 var strictnessLevels = map[config.SecurityLevel]rules.StrictnessLevel{
 	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard,
 	config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,

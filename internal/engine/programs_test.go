@@ -134,7 +134,7 @@ func runFiles(t *testing.T, runtime string, files []string, sandbox, settings st
 // first run.
 func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 	testenv.Need(t, "python")
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unhurried, Servers: untypedServers(t)}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unlimitedTime, Servers: untypedServers(t)}
 	learned := 0
 	scripts, pythons := programsLike(t, "*.[jt]s"), programsLike(t, "*.py")
 	if !testenv.Full() { // many programs exist in both languages, so each language runs a different half
@@ -187,7 +187,7 @@ func checkWarnings(o core.Outcome) []string {
 func untypedServers(t *testing.T) (servers []engine.Server) {
 	t.Helper()
 	for _, name := range demo.ServerNames() {
-		servers = append(servers, engine.Server{Name: name, Dial: without(demo.DialFunc(name), "outputSchema")})
+		servers = append(servers, engine.Server{Name: name, Dial: removeMember(demo.DialFunc(name), "outputSchema")})
 	}
 	return servers
 }
@@ -221,7 +221,7 @@ func runProgram(t *testing.T, e *engine.Engine, runtime, sandbox, file string) {
 		t.Errorf("ran on %q in %q", o.Stats.Runtime, o.Stats.Sandbox)
 	}
 	o.Warnings = slices.DeleteFunc(o.Warnings, func(w string) bool { return strings.Contains(w, "has known vulnerabilities") }) // of this machine's Docker
-	got, want := tellOutcome(o), file+".want"
+	got, want := formatOutcome(o), file+".want"
 	if *updatePrograms && (runtime == "quickjs" || runtime == "python") {
 		if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -240,8 +240,8 @@ func runProgram(t *testing.T, e *engine.Engine, runtime, sandbox, file string) {
 // executionID matches the path of a result file up to the execution's id, which differs from run to run.
 var executionID = regexp.MustCompile(`results/[a-z0-9]+`)
 
-// tellOutcome formats an Outcome as text, which people review and the tests compare.
-func tellOutcome(o core.Outcome) string {
+// formatOutcome formats an Outcome as text, which people review and the tests compare.
+func formatOutcome(o core.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", o.Status)
 	if o.Error != nil {

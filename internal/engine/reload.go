@@ -29,14 +29,14 @@ type configReloader struct {
 	stop     context.CancelFunc
 	work     sync.WaitGroup
 
-	before effectCounts // when no change of the files was pending for the last time
+	before effectCounts // counts at the last time when no change of the files was pending
 
 	mu       sync.Mutex
-	refused  string // why the files are not in force; "" if they are
-	deferred string // what takes effect at the next start; "" if nothing does
+	refused  string // why the files are not in force; "": they are
+	deferred string // what takes effect at the next start; "": nothing
 }
 
-// effectCounts counts calls that may have side effects.
+// effectCounts counts the calls that may have side effects.
 type effectCounts struct{ began, ended uint64 }
 
 func newConfigReloader(
@@ -55,7 +55,7 @@ func (r *configReloader) start() {
 	})
 }
 
-// Close stops watching the configuration files. If a change is being applied, Close waits for the end of that.
+// Close stops watching the configuration files. If a change is being applied, Close waits until it is applied.
 func (r *configReloader) Close() error {
 	r.stop()
 	r.work.Wait()
@@ -122,7 +122,7 @@ func (r *configReloader) applyUpdate(u config.Update) {
 			r.retryUnrecorded(unrecorded)
 			return
 		}
-		r.putInForce(next, rules, d)
+		r.apply(next, rules, d)
 	}
 	r.files.Accept()
 	r.logUpdate(u, d)
@@ -227,9 +227,9 @@ func (r *configReloader) displayPath(path string) string {
 	return path
 }
 
-// putInForce puts a configuration in force. It removes servers before it changes the rules, and adds servers
+// apply makes a configuration the one in force. It removes servers before it changes the rules, and adds servers
 // afterwards, so that no server can be reached without its rules.
-func (r *configReloader) putInForce(next *activeConfig, rules *policy.Policy, d configDifference) {
+func (r *configReloader) apply(next *activeConfig, rules *policy.Policy, d configDifference) {
 	ended := r.tools.pool.DropServers(d.dropReasons())
 	before := r.settings.current.Swap(next)
 	if rules.ViewFor("").PolicyVersion() != r.settings.policy.ViewFor("").PolicyVersion() || before.config.Settings.Enabled != next.config.Settings.Enabled {

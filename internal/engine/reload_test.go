@@ -18,26 +18,26 @@ import (
 	"retort/internal/engine"
 )
 
-// reloaded is an engine with a settings file, and a server "eye" with the tools "add_note" and "get_note". During the
-// first call of the tool that the field on names, the server calls hook.
-type reloaded struct {
+// reloadSetup is an engine with a settings file, and a server "eye" with the tools "add_note" and "get_note".
+// During the first call of the tool that the field on names, the server calls hook.
+type reloadSetup struct {
 	*testing.T
 	*engine.Engine
 	dir  string
 	keys string
-	eye  *party
+	eye  *scriptedServer
 	hook func()
 	on   string
 	once sync.Once
 }
 
-func reloadable(t *testing.T, settings string) *reloaded {
+func reloadable(t *testing.T, settings string) *reloadSetup {
 	t.Helper()
-	r := &reloaded{T: t, dir: t.TempDir(), keys: t.TempDir(), on: "get_note"}
+	r := &reloadSetup{T: t, dir: t.TempDir(), keys: t.TempDir(), on: "get_note"}
 	define := func(name string) string {
 		return fmt.Sprintf(`{"name":%q,"description":"Notes.","inputSchema":{"type":"object"}}`, name)
 	}
-	r.eye = &party{tools: func() string { return define("add_note") + "," + define("get_note") }}
+	r.eye = &scriptedServer{tools: func() string { return define("add_note") + "," + define("get_note") }}
 	r.eye.answer = func(tool string, _ json.RawMessage) string {
 		if r.hook != nil && tool == r.on {
 			r.once.Do(r.hook)
@@ -49,10 +49,10 @@ func reloadable(t *testing.T, settings string) *reloaded {
 	return r
 }
 
-func (r *reloaded) open(dial func(context.Context) (io.ReadWriteCloser, error)) {
+func (r *reloadSetup) open(dial func(context.Context) (io.ReadWriteCloser, error)) {
 	r.Helper()
 	e, err := engine.Open(r.Context(), engine.Config{
-		Dir: r.dir, Home: filepath.Join(r.dir, "home"), Keys: r.keys, Reserve: engine.ReserveNone, Limits: unhurried,
+		Dir: r.dir, Home: filepath.Join(r.dir, "home"), Keys: r.keys, Reserve: engine.ReserveNone, Limits: unlimitedTime,
 		Servers: []engine.Server{{Name: "eye", Dial: dial}},
 	})
 	if err != nil {
@@ -62,15 +62,15 @@ func (r *reloaded) open(dial func(context.Context) (io.ReadWriteCloser, error)) 
 	r.Cleanup(func() { _ = e.Close() })
 }
 
-func (r *reloaded) write(settings string) {
+func (r *reloadSetup) write(settings string) {
 	r.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, "retort.yaml"), []byte(settings), 0o600); err != nil {
 		r.Fatal(err)
 	}
 }
 
-// change writes the settings file and makes the engine read it.
-func (r *reloaded) change(settings string) {
+// writeSettings writes the settings file and makes the engine read it.
+func (r *reloadSetup) writeSettings(settings string) {
 	r.Helper()
 	r.write(settings)
 	if !engine.Reload(r.Engine) {
@@ -103,7 +103,7 @@ func TestReloadInTheMidstOfAProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := reloadable(t, c.before)
 			r.WaitForServers(t.Context())
-			r.hook = func() { r.change(c.after) }
+			r.hook = func() { r.writeSettings(c.after) }
 			anna := r.As("anna")
 			for _, want := range []string{c.want, c.next} {
 				o := anna.Execute(t.Context(), engine.Request{Code: twoNotes})
@@ -127,13 +127,13 @@ func TestReloadInTheMidstOfAProgram(t *testing.T) {
 func TestReloadAsks(t *testing.T) {
 	r := reloadable(t, "permissionLevel: execute_full\n")
 	r.WaitForServers(t.Context())
-	r.hook = func() { r.change("permissionLevel: execute_full\napproval: {autoApproveMedium: false}\n") }
+	r.hook = func() { r.writeSettings("permissionLevel: execute_full\napproval: {autoApproveMedium: false}\n") }
 	o := r.Execute(t.Context(), engine.Request{Code: twoNotes})
 	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "autoApproveMedium") {
 		t.Fatalf("%s %+v %+v", o.Status, o.Error, o.Approvals)
 	}
 	// What is approved is judged by the rules of then.
-	r.change("permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n")
+	r.writeSettings("permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n")
 	a := r.Waiting("")[0]
 	if err := r.Decide(a.ID, a.Digest, engine.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestReloadReachesCallsThatWait(t *testing.T) {
 	outcome := make(chan engine.Outcome, 1)
 	go func() { outcome <- r.Call(t.Context(), engine.Request{}, "eye.add_note", nil) }()
 	testenv.Receive(t, dialing, "the start of the server")
-	r.change("permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n")
+	r.writeSettings("permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n")
 	close(proceed)
 	if o := testenv.Receive(t, outcome, "the call"); o.Status != core.StatusDenied || !strings.Contains(o.Error.Message, "servers.eye.deny: add_note") || r.eye.got() != "" {
 		t.Errorf("%s %+v, sent: %q", o.Status, o.Error, r.eye.got())
@@ -177,7 +177,7 @@ func TestReloadSaysWhatIsOutstanding(t *testing.T) {
 		{"permissionLevel: execute_full\nservers: {eye: {expose: direct}}\n", "servers.eye.expose changed; restart retort serve to apply it"},
 		{"permissionLevel: execute_full\n", ""},
 	} {
-		r.change(c.settings)
+		r.writeSettings(c.settings)
 		if got := r.Outstanding(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("after %q: %q, want %q", c.settings, got, c.want)
 		}
@@ -195,11 +195,11 @@ func TestReloadTellsClients(t *testing.T) {
 	r.WaitForServers(t.Context())
 	told := make(chan string, 64)
 	defer r.WatchChanges(func(_, method string, _ json.RawMessage) { told <- method })()
-	r.change("servers: {eye: {expose: direct}}\n")
+	r.writeSettings("servers: {eye: {expose: direct}}\n")
 	if testenv.Receive(t, told, "a notification") != "notifications/tools/list_changed" || r.Toolset().CountTools() != 2 {
 		t.Errorf("%d tools", r.Toolset().CountTools())
 	}
-	r.change(exposed)
+	r.writeSettings(exposed)
 	testenv.Receive(t, told, "a notification")
 	if r.Toolset().CountTools() != 1 {
 		t.Errorf("%d tools", r.Toolset().CountTools())
@@ -211,7 +211,7 @@ func TestReloadTellsClients(t *testing.T) {
 func TestReloadChangesAServer(t *testing.T) {
 	r := reloadable(t, "")
 	r.WaitForServers(t.Context())
-	r.hook = func() { r.change("servers: {eye: {timeout: 5m, instances: 3}}\n") }
+	r.hook = func() { r.writeSettings("servers: {eye: {timeout: 5m, instances: 3}}\n") }
 	o := r.Execute(t.Context(), engine.Request{Code: twoNotes})
 	if o.Error == nil || !strings.Contains(o.Error.Message, `the entry of the server "eye" was changed`) && !strings.Contains(o.Error.Message, "added or changed after the program began") {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
@@ -244,7 +244,7 @@ func TestReloadWhileProgramsRun(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		r.change(fmt.Sprintf("servers: {eye: {deny: [get_note, x%d]}}\npermissionLevel: %s\n", i, []string{"read_only", "execute_full"}[i%2]))
+		r.writeSettings(fmt.Sprintf("servers: {eye: {deny: [get_note, x%d]}}\npermissionLevel: %s\n", i, []string{"read_only", "execute_full"}[i%2]))
 	}
 	close(stop)
 	all.Wait()
@@ -293,11 +293,11 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 				t.Errorf("outstanding: %q", said)
 			}
 			engine.Reload(r.Engine) // nothing runs any more
-			r.change(c.written + "# a remark means nothing else\n")
+			r.writeSettings(c.written + "# a remark means nothing else\n")
 			if o := r.Call(t.Context(), engine.Request{}, "eye.get_note", nil); o.Status != core.StatusDenied {
 				t.Errorf("after a remark: %s", o.Status)
 			}
-			r.change("permissionLevel: execute_full\nprincipals: {bob: {}}\n") // a person does, when nothing runs
+			r.writeSettings("permissionLevel: execute_full\nprincipals: {bob: {}}\n") // a person does, when nothing runs
 			if o := r.Call(t.Context(), engine.Request{}, "eye.get_note", nil); o.Status != core.StatusOK || r.Outstanding() != "" {
 				t.Errorf("%s %+v, outstanding: %q", o.Status, o.Error, r.Outstanding())
 			}

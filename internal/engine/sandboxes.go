@@ -27,7 +27,7 @@ var fallbackModes = map[config.SandboxFallback]process.FallbackMode{
 
 // backendOptions holds the options that all sandbox backends share.
 type backendOptions struct {
-	guest        []string // the command of the process that runs a program
+	guest        []string // command of the process that runs a program in a sandbox
 	limits       core.Limits
 	interpreters []interpreter.Interpreter
 	network      *interpreter.ProxyNetwork // nil if programs have no network
@@ -74,8 +74,8 @@ func runtimeCommands(r config.Runtimes) map[string]string {
 	return map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
 }
 
-// roleCommands holds the commands that start this binary in its other roles: as the guest that runs a program inside
-// a sandbox, as the reaper that cleans up after an engine, and as the compiler.
+// roleCommands holds the commands that start this binary in its other roles: as the guest that runs a program
+// inside a sandbox, as the reaper that cleans up after an engine, and as the compiler that checks programs.
 type roleCommands struct{ guest, reaper, compiler []string }
 
 // findRoleCommands returns the commands that start this binary as guest, reaper and compiler. If Config.Guest is set,

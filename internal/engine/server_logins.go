@@ -11,9 +11,9 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// serverLogins holds the logins at one server. A shared server has one login for all principals. Any other server has
-// one login for each principal, and one with which the engine lists the tools. No principal gets the login of
-// another. A nil *serverLogins holds none.
+// serverLogins holds the OAuth logins at one server. A shared server has one login for all principals. Any other
+// server has one login for each principal, and one with which the engine lists the tools. It never gives a
+// principal the login of another. A nil *serverLogins has no login.
 type serverLogins struct {
 	options oauth.Options
 	secrets *secrets.Masker

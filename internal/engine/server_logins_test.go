@@ -20,7 +20,7 @@ func TestLoginsOfPrincipals(t *testing.T) {
 	}
 	defer server.Close()
 	config := func(isolation string) engine.Config {
-		return engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: "servers: {vault: {isolation: " + isolation + "}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
+		return engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unlimitedTime, Home: t.TempDir(), Settings: "servers: {vault: {isolation: " + isolation + "}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 	}
 	own, shared := config("principal"), config("shared")
 	shared.Servers = []engine.Server{{Name: "safe", URL: server.URL}}

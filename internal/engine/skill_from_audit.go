@@ -11,7 +11,7 @@ import (
 
 // RecordedProgram holds a program from the audit log, and the status of its execution.
 type RecordedProgram struct {
-	Code     string // with tokens for what is personal
+	Code     string // with tokens such as [EMAIL_1] in place of personal values
 	Language core.Language
 	Status   Status
 }

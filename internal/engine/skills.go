@@ -17,15 +17,15 @@ import (
 
 // Aliases of the types of skills.
 type (
-	SkillDraft  = core.SkillDraft  // describes a skill to save
-	SavedSkill  = core.SavedSkill  // the result of saving it
+	SkillDraft  = core.SkillDraft  // a skill to save
+	SavedSkill  = core.SavedSkill  // the result of saving a skill
 	SkillInfo   = core.SkillInfo   // a skill in a list
 	LoadedSkill = core.LoadedSkill // a skill with its code
 )
 
-// SaveSkill saves a program's functions as a skill for other programs, once they have passed the check. Code with a
-// return outside of functions becomes the body of one function with the skill's name. The Outcome's result is a
-// SavedSkill. The Outcome may be pending, as that of Execute.
+// SaveSkill saves a program's functions as a skill, so that other programs can use them. The functions must pass
+// the check of programs. Code with a return outside of functions becomes the body of one function with the skill's
+// name. The Outcome's result is a SavedSkill. Like that of Execute, the Outcome may be pending.
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
 	o := e.pipeline.SaveSkill(ctx, r, d)
 	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
@@ -36,8 +36,8 @@ func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome
 	return e.logOutcome("saved a skill", o)
 }
 
-// LoadSkill returns a skill with its code, in its newest version or in a given one. A prefix of the version is
-// enough.
+// LoadSkill returns a skill with its code. version may be a prefix; if it is empty, LoadSkill returns the newest
+// version.
 func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
 	return plainError(e.pipeline.LoadSkill(name, version, sessionName("")))
 }
@@ -104,7 +104,7 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 	)
 }
 
-// skillInstructions returns the text of a skill that has no code, and "" for one that has.
+// skillInstructions returns the text of a skill that has no code, or "" if it has code.
 func skillInstructions(s skills.Skill) string {
 	if s.Language != "" {
 		return ""

@@ -18,21 +18,21 @@ type ServerInfo struct {
 	Name           string   `json:"name"`
 	State          string   `json:"state"`
 	Tools          int      `json:"tools"`
-	Tokens         int      `json:"tokens"`            // of its tools' definitions
-	Learned        int      `json:"learned,omitempty"` // tools whose answers are known though they do not declare them
+	Tokens         int      `json:"tokens"`            // of the definitions of its tools
+	Learned        int      `json:"learned,omitempty"` // number of tools whose undeclared result types were learned
 	Category       string   `json:"category,omitempty"`
-	Cached         bool     `json:"cached,omitempty"` // the tools come from an earlier run
+	Cached         bool     `json:"cached,omitempty"` // the tools are known only from an earlier run
 	Error          *Error   `json:"error,omitempty"`
 	Implementation string   `json:"implementation,omitempty"`
 	Version        string   `json:"version,omitempty"`
 	Protocol       string   `json:"protocol,omitempty"`
 	ConnectMS      float64  `json:"connect_ms,omitempty"`
 	LatencyMS      float64  `json:"latency_ms,omitempty"`
-	Changed        []string `json:"changed,omitempty"`  // tools that are not as they were trusted
-	Flagged        []string `json:"flagged,omitempty"`  // tools with something that does not belong into their definition
-	Withheld       []string `json:"withheld,omitempty"` // of them, tools that no model is offered
+	Changed        []string `json:"changed,omitempty"`  // tools that differ from their trusted definitions
+	Flagged        []string `json:"flagged,omitempty"`  // tools with suspicious content in their definitions
+	Withheld       []string `json:"withheld,omitempty"` // flagged tools that models are not offered
 	Problems       []string `json:"problems,omitempty"`
-	Stderr         []string `json:"stderr,omitempty"` // its last lines
+	Stderr         []string `json:"stderr,omitempty"` // last lines of its standard error
 }
 
 // OwnToolCost returns the number of Retort's own tools, and the tokens that their definitions take in a model's
@@ -51,16 +51,18 @@ func OwnToolCost() (count, size int, err error) {
 
 // Stats is the result of the MCP tool get_execution_stats.
 type Stats struct {
-	Servers    int                  `json:"servers"`
-	Ready      int                  `json:"ready"`
-	Tools      int                  `json:"tools"`
-	Tokens     int                  `json:"definition_tokens"` // of all tools' definitions
-	Learned    int                  `json:"learned_types"`     // tools whose answers are known though they do not declare them
+	Servers int `json:"servers"`
+	Ready   int `json:"ready"`
+	Tools   int `json:"tools"`
+	Tokens  int `json:"definition_tokens"` // of the definitions of all tools
+	// Learned counts the tools whose undeclared result types were learned.
+	Learned    int                  `json:"learned_types"`
 	Skills     int                  `json:"skills"`
-	Executions tokens.LedgerSummary `json:"executions"`         // since this engine began
-	Recorded   *RecordedTotals      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
-	Kept       core.WorkspaceUsage  `json:"kept"`               // of the session, or of the default one
-	Tasks      *TaskCounts          `json:"tasks,omitempty"`    // of the queue, if this engine works on it
+	Executions tokens.LedgerSummary `json:"executions"`         // since this engine was opened
+	Recorded   *RecordedTotals      `json:"recorded,omitempty"` // by all engines, from the audit log
+	// Kept says how much the workspace of the session holds or, without a session, that of the default session.
+	Kept  core.WorkspaceUsage `json:"kept"`
+	Tasks *TaskCounts         `json:"tasks,omitempty"` // jobs in the queue, if this engine has opened it
 	// Outstanding explains which changes to the configuration files are not in force; "" if all are.
 	Outstanding string `json:"outstanding,omitempty"`
 	// ActiveTasks counts the tasks that are running. MaxConcurrentTasks is the largest number of queued tasks that
@@ -87,8 +89,8 @@ func (e *Engine) PendingServers() []string { return e.tools.live.PendingServers(
 // Toolset returns the tools that programs can see now.
 func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 
-// Stats counts servers, tools and executions. The executions are those of one session or, if session is empty, of
-// all.
+// Stats returns a Stats with the numbers of servers, tools and executions. The executions are those of one session
+// or, if session is empty, of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.ListSkills()
 	s := Stats{
@@ -143,7 +145,7 @@ func (e *Engine) describeServer(tools *core.Toolset, name string) ServerInfo {
 		}
 		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.tools.live.ServerTokens(s), s.Category, s.Cached
 	}
-	info.Changed, info.Flagged, info.Withheld = e.markedTools(name)
+	info.Changed, info.Flagged, info.Withheld = e.changedAndFlagged(name)
 	return info
 }
 

@@ -27,8 +27,8 @@ import (
 type Stores struct {
 	log     *slog.Logger
 	secrets *secrets.Masker
-	source  Config            // that the configuration was read with
-	config  *config.Config    // as it was when the stores were opened
+	source  Config            // configuration as passed to OpenStores
+	config  *config.Config    // configuration as read when the stores were opened
 	logins  *oauth.LoginStore // nil if this user has no home directory
 }
 
@@ -51,7 +51,7 @@ func newStores(c Config, loaded *config.Config) *Stores {
 	return &Stores{log: newMaskedLogger(c.Log, m), secrets: m, source: c, config: loaded, logins: logins}
 }
 
-// LoadedConfig returns the configuration.
+// LoadedConfig returns the configuration that OpenStores has read.
 func (st *Stores) LoadedConfig() *config.Config { return st.config }
 
 // MaskText returns a text without the secrets of the configuration.
@@ -60,10 +60,10 @@ func (st *Stores) MaskText(text string) string { return st.secrets.MaskString(te
 // RegisterSecrets registers the secrets of the settings with the masker.
 func (st *Stores) RegisterSecrets() { st.registerSettings(st.config.Settings) }
 
-// UserDir returns the directory of the user's keys; "" if it is not known.
+// UserDir returns the directory of the user's keys, or "" if it is not known.
 func (st *Stores) UserDir() home.User { return home.UserDir(st.source.Keys) }
 
-// DataDir returns the data directory of the configuration; "" if nothing is kept.
+// DataDir returns the configured data directory, or "" if there is none.
 func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
 
 // MasterKeys returns the places where the user's master key can be stored. The master key encrypts the keys of
@@ -97,10 +97,11 @@ func (st *Stores) auditOptions() audit.Options {
 	}
 }
 
-// openAudit opens an audit store to which no other engine writes, and the log that continues its chain of entries. If
-// left is true, it opens only a store that another engine left open when it died. before is the start record of the
-// engine that wrote to the store last, or nil. If the chain was cut since its last checkpoint, openAudit returns an
-// error and passes the store's Close to hold; until that Close is called, no other engine can write to the store.
+// openAudit opens an audit store to which no other engine writes, and the log that continues its chain of entries.
+// If left is true, it opens only a store that another engine left open when it died. before is the start record of
+// the engine that wrote to the store last, or nil. If the chain was truncated since its last checkpoint, openAudit
+// returns an error and passes the store's Close to hold. Until that Close is called, no other engine can write to
+// the store.
 func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *startRecord, err error) {
 	where := st.config.Settings.Audit.Store
 	if where == "" {
@@ -183,7 +184,7 @@ func (st *Stores) readCodes() ([]byte, error) {
 	return seal.ReadKey(file)
 }
 
-// Checkpoints returns the folder of checkpoints.
+// Checkpoints returns the folder of the audit log's checkpoints.
 func (st *Stores) Checkpoints() string {
 	return cmp.Or(st.UserDir().Checkpoints(), st.DataDir().AuditCheckpoints())
 }

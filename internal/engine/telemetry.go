@@ -4,8 +4,8 @@ import (
 	"retort/internal/telemetry"
 )
 
-// openTelemetry sends traces and metrics of executions to the collectors in the settings. It returns nil if there are
-// none.
+// openTelemetry starts to export traces and metrics of executions to the collectors in the settings. It returns
+// nil if the settings name no collector.
 func openTelemetry(c *configuration, data *dataAssembly, tools *toolAssembly, queue *openedQueue) (*telemetry.Telemetry, error) {
 	s := c.config.Settings.Telemetry
 	if s.Traces == "" && s.Metrics == "" && s.Prometheus.Address == "" {

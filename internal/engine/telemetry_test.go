@@ -30,14 +30,14 @@ import (
 	"retort/internal/engine"
 )
 
-// gathered collects the spans that were sent to a collector.
-type gathered struct {
+// spanCollector collects the spans that were sent to a collector.
+type spanCollector struct {
 	mu    sync.Mutex
 	spans []*tracepb.Span
 	auth  string
 }
 
-func (g *gathered) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (g *spanCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(body, &m); err != nil || r.URL.Path != "/v1/traces" {
@@ -53,7 +53,7 @@ func (g *gathered) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (g *gathered) named(name string) (found []*tracepb.Span) {
+func (g *spanCollector) named(name string) (found []*tracepb.Span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.spans {
@@ -64,13 +64,13 @@ func (g *gathered) named(name string) (found []*tracepb.Span) {
 	return found
 }
 
-// tapped keeps the messages that are sent to a server.
-type tapped struct {
+// messageTap stores the messages that are sent to a server.
+type messageTap struct {
 	mu   sync.Mutex
 	sent bytes.Buffer
 }
 
-func (t *tapped) dial(to func(context.Context) (io.ReadWriteCloser, error)) func(context.Context) (io.ReadWriteCloser, error) {
+func (t *messageTap) dial(to func(context.Context) (io.ReadWriteCloser, error)) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		c, err := to(ctx)
 		return &tap{c, t}, err
@@ -78,7 +78,7 @@ func (t *tapped) dial(to func(context.Context) (io.ReadWriteCloser, error)) func
 }
 
 // metas returns the _meta members of the calls that were sent.
-func (t *tapped) metas() (all []map[string]any) {
+func (t *messageTap) metas() (all []map[string]any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for line := range strings.Lines(t.sent.String()) {
@@ -97,7 +97,7 @@ func (t *tapped) metas() (all []map[string]any) {
 
 type tap struct {
 	io.ReadWriteCloser
-	to *tapped
+	to *messageTap
 }
 
 func (t *tap) Write(b []byte) (int, error) {
@@ -107,9 +107,10 @@ func (t *tap) Write(b []byte) (int, error) {
 	return t.ReadWriteCloser.Write(b)
 }
 
-// newLegacyServer returns a server of an older protocol version. Its only tool just reads, like tools of the demo servers.
-func newLegacyServer() *party {
-	return &party{
+// newLegacyServer returns a server of an older protocol version. Its only tool just reads, like tools of the demo
+// servers.
+func newLegacyServer() *scriptedServer {
+	return &scriptedServer{
 		tools: func() string {
 			return `{"name":"get_note","description":"Read a note.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}`
 		},
@@ -117,8 +118,8 @@ func newLegacyServer() *party {
 	}
 }
 
-// talk sends lines to the MCP server of an engine, and returns the answer to the request with the id 9.
-func talk(t *testing.T, e *engine.Engine, lines ...string) string {
+// sendLines sends lines to the MCP server of an engine, and returns the response to the request with the id 9.
+func sendLines(t *testing.T, e *engine.Engine, lines ...string) string {
 	t.Helper()
 	in, input := io.Pipe()
 	output, out := io.Pipe()
@@ -148,9 +149,9 @@ const (
 	traceProgram = `const n = await old.getNote({}); const c = await crm.describeObject({objectType: 'Account'}); return 1`
 )
 
-// asksToTrace returns the messages of a client that runs a program and passes the id of the trace that the program
-// belongs to. The client uses the old or the new protocol version.
-func asksToTrace(modern bool, parent string) []string {
+// tracedRequests returns the messages of a client that runs a program and passes the id of the trace to which the
+// program belongs. The client uses the old or the new protocol version.
+func tracedRequests(modern bool, parent string) []string {
 	code, _ := json.Marshal(traceProgram)
 	call := func(meta string) string {
 		return `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"_meta":{` + meta + `"traceparent":"` + parent + `","tracestate":"vendor=1"},"name":"execute_code","arguments":{"code":` + string(code) + `}}}`
@@ -164,10 +165,10 @@ func asksToTrace(modern bool, parent string) []string {
 	}
 }
 
-func openTraced(t *testing.T, settings string) (*engine.Engine, *tapped, *bytes.Buffer) {
+func openTraced(t *testing.T, settings string) (*engine.Engine, *messageTap, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	sent := &tapped{}
+	sent := &messageTap{}
 	e, err := engine.Open(t.Context(), engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Log: slog.New(slog.NewJSONHandler(&log, nil)),
 		Servers: []engine.Server{{Name: "old", Dial: sent.dial(newLegacyServer().dial)}, {Name: "crm", Dial: sent.dial(demo.DialFunc("crm"))}},
@@ -183,11 +184,11 @@ func openTraced(t *testing.T, settings string) (*engine.Engine, *tapped, *bytes.
 func TestTraceFromClientToServers(t *testing.T) {
 	for _, modern := range []bool{false, true} {
 		t.Run(fmt.Sprint(modern), func(t *testing.T) {
-			g := &gathered{}
+			g := &spanCollector{}
 			server := httptest.NewServer(g)
 			defer server.Close()
 			e, sent, log := openTraced(t, "telemetry: {traces: '"+server.URL+"', headers: {Authorization: Bearer x}}")
-			if answer := talk(t, e, asksToTrace(modern, clientParent)...); !strings.Contains(answer, `"status":"ok"`) {
+			if answer := sendLines(t, e, tracedRequests(modern, clientParent)...); !strings.Contains(answer, `"status":"ok"`) {
 				t.Fatal(answer)
 			}
 			if err := e.Close(); err != nil {
@@ -205,7 +206,7 @@ func TestTraceFromClientToServers(t *testing.T) {
 }
 
 // checkTrace checks the spans of a traced program, and the trace that its servers were sent.
-func checkTrace(t *testing.T, g *gathered, sent *tapped) {
+func checkTrace(t *testing.T, g *spanCollector, sent *messageTap) {
 	t.Helper()
 	one := func(name string) *tracepb.Span {
 		found := g.named(name)
@@ -250,7 +251,7 @@ func checkTrace(t *testing.T, g *gathered, sent *tapped) {
 func TestTraceIsPassedOn(t *testing.T) {
 	for parent, want := range map[string]string{clientParent: clientParent, "00-" + strings.Repeat("0", 32) + "-b7ad6b7169203331-01": "<nil>", `00-x\n`: "<nil>"} {
 		e, sent, _ := openTraced(t, "")
-		if answer := talk(t, e, asksToTrace(true, parent)...); !strings.Contains(answer, `"status":"ok"`) {
+		if answer := sendLines(t, e, tracedRequests(true, parent)...); !strings.Contains(answer, `"status":"ok"`) {
 			t.Fatal(answer)
 		}
 		for _, meta := range sent.metas() {
@@ -283,21 +284,22 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it spends most of its time waiting
 			if answer == nil {
-				notTaken(t, "http://"+closed.Addr().String(), nil)
+				executeUncollected(t, "http://"+closed.Addr().String(), nil)
 				return
 			}
 			asked := make(chan struct{})
 			once := sync.OnceFunc(func() { close(asked) })
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { once(); answer(w, r) }))
 			t.Cleanup(func() { go server.Close() }) // Close waits for requests that hang
-			notTaken(t, server.URL, asked)
+			executeUncollected(t, server.URL, asked)
 		})
 	}
 }
 
-// notTaken executes programs in an engine that sends telemetry to a collector at url, and closes the engine. The
-// channel asked is closed when the collector has received a request; it is nil if the collector can't be reached.
-func notTaken(t *testing.T, url string, asked <-chan struct{}) {
+// executeUncollected executes programs in an engine that sends telemetry to a collector at url, and closes the
+// engine. The channel asked is closed when the collector has received a request; it is nil if the collector cannot
+// be reached.
+func executeUncollected(t *testing.T, url string, asked <-chan struct{}) {
 	t.Helper()
 	e := openWith(t, "telemetry: {traces: '"+url+"', metrics: '"+url+"'}", "crm")
 	e.WaitForServers(t.Context())
@@ -364,7 +366,7 @@ func TestNoTelemetryUnlessAskedFor(t *testing.T) {
 }
 
 func BenchmarkTelemetry(b *testing.B) {
-	g := &gathered{}
+	g := &spanCollector{}
 	server := httptest.NewServer(g)
 	defer server.Close()
 	for _, c := range []struct{ name, settings string }{

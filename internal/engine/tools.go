@@ -18,7 +18,7 @@ import (
 // toolAssembly holds the connections to the servers and the catalog of their tools.
 type toolAssembly struct {
 	closeStack
-	memory  *memory.Budget // for results
+	memory  *memory.Budget // budget for results
 	catalog *catalog.Catalog
 	pool    *client.Pool
 	live    *catalog.LiveCatalog
@@ -85,8 +85,8 @@ func fillCatalog(known *catalog.Catalog, c *configuration, servers []Server) err
 	return known.LoadStatic(c.config.Settings.ToolDefinitions)
 }
 
-// ExportDefinitions returns files with the definitions of all tools and the learned types of their answers, by path. A
-// folder with these files can be named in the setting toolDefinitions.
+// ExportDefinitions returns files with the definitions of all tools and their learned result types, by path. The
+// setting toolDefinitions can name a folder with these files.
 func (e *Engine) ExportDefinitions() map[string][]byte {
 	files := e.tools.catalog.ExportDefinitions()
 	for name, text := range files {

@@ -20,45 +20,45 @@ type Kind string
 
 // The kinds of advice.
 const (
-	Unused   Kind = "unused_server" // a server that nobody has called
-	Failing  Kind = "failing_tool"  // a tool whose calls fail often
-	Cache    Kind = "cache"         // a tool whose answers could be given again
-	Skill    Kind = "skill"         // a program that was run again and again
-	Registry Kind = "registry"      // servers that may have what was searched for in vain
-	Search   Kind = "search"        // what was searched for in vain, where no registry answers it
+	Unused   Kind = "unused_server" // a server that no program has called
+	Failing  Kind = "failing_tool"  // a tool whose calls often fail
+	Cache    Kind = "cache"         // a tool whose results could be cached
+	Skill    Kind = "skill"         // a program that was run repeatedly and could be saved as a skill
+	Registry Kind = "registry"      // servers that match searches without results
+	Search   Kind = "search"        // searches without results for which the registry has no server
 )
 
 // Advice describes one suggested change.
 type Advice struct {
 	Kind    Kind             `json:"kind"`
-	Subject string           `json:"subject"` // a server, a tool, an execution, a query
-	Says    string           `json:"says"`    // what was seen
-	Do      string           `json:"do"`      // what may help: a command or a setting
-	Count   int64            `json:"count"`   // how often it was seen
+	Subject string           `json:"subject"` // name of a server or tool, ID of an execution, or a search query
+	Says    string           `json:"says"`    // what was observed
+	Do      string           `json:"do"`      // suggested command or setting
+	Count   int64            `json:"count"`   // how often it was observed
 	Servers []RegistryServer `json:"servers,omitempty"`
 }
 
 // KnownState holds facts that advice needs and the audit log does not contain.
 type KnownState struct {
-	Servers []string               // that are configured and not disabled
-	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
-	List    *RegistryList          // of a registry; nil if none was fetched
+	Servers []string               // configured servers that are not disabled
+	Cached  func(tool string) bool // reports whether results of a tool SERVER.TOOL are cached; nil: none are
+	List    *RegistryList          // servers of a registry; nil: no list was fetched
 }
 
 // Thresholds above which a fact leads to advice, and bounds on the collected data.
 const (
-	leastExecutions = 20               // before a server counts as unused
-	leastCalls      = 5                // before a tool counts as failing
-	failingShare    = 0.2              // of calls
-	cacheWindow     = 10 * time.Minute // within which a call counts as repeated
+	leastExecutions = 20               // executions after which a server without calls counts as unused
+	leastCalls      = 5                // calls from which a tool may count as failing
+	failingShare    = 0.2              // share of failed calls
+	cacheWindow     = 10 * time.Minute // time within which an equal call counts as repeated
 	leastRepeats    = 10
-	steadyShare     = 0.95 // of repeated calls whose answers were the same
-	leastRuns       = 3    // of the same program
-	leastAlike      = 5    // programs with the same tools
+	steadyShare     = 0.95 // share of repeated calls with an unchanged result
+	leastRuns       = 3    // executions of the same program
+	leastAlike      = 5    // programs that use the same tools
 	maxKeys         = 50_000
 	maxQueries      = 200
-	maxQuery        = 200 // bytes
-	maxOffered      = 3   // servers for one query
+	maxQuery        = 200 // bytes of a query
+	maxOffered      = 3   // servers suggested for one query
 )
 
 // EventTally collects the facts on which advice is based from audit log entries, which must be added oldest first.
@@ -67,10 +67,10 @@ type EventTally struct {
 	executions int64
 	servers    map[string]int64
 	tools      map[string]*toolTally
-	calls      map[string]seenTool       // reads, by tool, arguments and whose they are
-	programs   map[string]*seenPrograms  // by digest of the code, or by the tools
-	running    map[string]*openExecution // that have not ended
-	queries    map[string]int64          // in vain
+	calls      map[string]seenTool       // calls that only read, by tool, arguments, principal and session
+	programs   map[string]*seenPrograms  // by digest of the code or by the tools
+	running    map[string]*openExecution // executions that have not ended
+	queries    map[string]int64          // number of searches without results, by query
 }
 
 type toolTally struct {
@@ -89,7 +89,7 @@ type seenTool struct {
 
 type seenPrograms struct {
 	count   int64
-	last    string // the last execution
+	last    string // ID of the last execution
 	tools   []string
 	byTools bool
 }
@@ -99,7 +99,7 @@ type openExecution struct {
 	tools []string
 }
 
-// entryFacts holds the facts of an audit log entry that advice is based on.
+// entryFacts holds those members of an audit log entry's additional JSON data ("facts") that advice is based on.
 type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`

@@ -15,19 +15,19 @@ import (
 	"retort/internal/core"
 )
 
-// story adds entries to an EventTally, each a little later than the previous one.
-type story struct {
+// entryWriter adds entries to an EventTally, each a little later than the previous one.
+type entryWriter struct {
 	t  *testing.T
 	to *EventTally
 	at time.Time
 	n  int
 }
 
-func newStory(t *testing.T) *story {
-	return &story{t: t, to: &EventTally{}, at: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
+func newStory(t *testing.T) *entryWriter {
+	return &entryWriter{t: t, to: &EventTally{}, at: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
 }
 
-func (s *story) add(kind core.EventKind, e audit.Entry, facts map[string]any) {
+func (s *entryWriter) add(kind core.EventKind, e audit.Entry, facts map[string]any) {
 	s.t.Helper()
 	s.at = s.at.Add(time.Second)
 	text, err := json.Marshal(facts)
@@ -38,7 +38,7 @@ func (s *story) add(kind core.EventKind, e audit.Entry, facts map[string]any) {
 	s.to.Add(&e)
 }
 
-func (s *story) run(code string, tools ...string) {
+func (s *entryWriter) run(code string, tools ...string) {
 	s.n++
 	id := fmt.Sprintf("x%d", s.n)
 	s.add(core.EventRequest, audit.Entry{Execution: id}, map[string]any{"code_sha256": code})
@@ -46,11 +46,11 @@ func (s *story) run(code string, tools ...string) {
 	s.add(core.EventEnd, audit.Entry{Execution: id, Status: "ok"}, nil)
 }
 
-func (s *story) read(server, tool, arguments, result, status string) {
+func (s *entryWriter) read(server, tool, arguments, result, status string) {
 	s.add(core.EventCall, audit.Entry{Server: server, Tool: tool, Status: status, Bytes: 100, Millis: 50}, map[string]any{"effect": "read", "arguments": arguments, "result": result})
 }
 
-func (s *story) search(query string, found int) {
+func (s *entryWriter) search(query string, found int) {
 	body, _ := json.Marshal(map[string]string{"name": query})
 	s.add(core.EventSearch, audit.Entry{Status: "search", Body: body}, map[string]any{"found": found})
 }

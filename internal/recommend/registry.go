@@ -23,7 +23,7 @@ import (
 type RegistryServer struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	URL         string `json:"url,omitempty"` // of its source
+	URL         string `json:"url,omitempty"` // of its source code
 }
 
 // RegistryList holds the servers of a registry at the time when they were fetched.
@@ -35,7 +35,7 @@ type RegistryList struct {
 
 // Bounds on downloads from the registry.
 const (
-	maxPage        = 8 << 20 // bytes
+	maxPage        = 8 << 20 // bytes of a page
 	maxPages       = 500
 	maxServers     = 50_000
 	maxText        = 300 // bytes of a name or description
@@ -77,7 +77,7 @@ func registryError(format string, args ...any) *core.Error {
 	)
 }
 
-// pageOf holds one page of a registry's list. It accepts both usual formats: servers with their fields, or each
+// pageOf is one page of a registry's list. It accepts both usual JSON forms: servers with their fields, or each
 // server wrapped in an object.
 type pageOf struct {
 	Servers []struct {

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxFileLines   = 800
-	maxSameName    = 3 // packages that may have a function or type of one name
+	maxSameName    = 3 // number of packages that may have a function or type of the same name
 	longestComment = 1000
 )
 

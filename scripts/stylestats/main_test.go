@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// figures runs stylestats with args and returns its output.
-func figures(t *testing.T, args ...string) string {
+// runStylestats runs stylestats with args and returns its output.
+func runStylestats(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := run(args, &out); err != nil {
@@ -35,7 +35,7 @@ function length max                3 lines
 files over 800 lines               0
 lines over 140 columns          2.17 %
 `
-	if diff := cmp.Diff(want, figures(t, "testdata/tree")); diff != "" {
+	if diff := cmp.Diff(want, runStylestats(t, "testdata/tree")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -48,13 +48,13 @@ func TestFilesOver800Lines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := figures(t, dir); !strings.Contains(got, "files over 800 lines               1\n") {
+	if got := runStylestats(t, dir); !strings.Contains(got, "files over 800 lines               1\n") {
 		t.Errorf("got\n%s", got)
 	}
 }
 
 func TestSample(t *testing.T) {
-	all := figures(t, "-sample", "100", "testdata/tree")
+	all := runStylestats(t, "-sample", "100", "testdata/tree")
 	for _, want := range []string{
 		"testdata/tree/a/a.go:4  Store\n    Store is a store.\n",
 		"testdata/tree/a/a.go:21  two\n    two are the next.\n",
@@ -66,18 +66,18 @@ func TestSample(t *testing.T) {
 	if strings.Contains(all, "belongs to none") {
 		t.Errorf("the comment of a group is drawn:\n%s", all)
 	}
-	two := figures(t, "-sample", "2", "-seed", "7", "testdata/tree")
-	if strings.Count(two, "\n") != 4 || two != figures(t, "-sample", "2", "-seed", "7", "testdata/tree") {
+	two := runStylestats(t, "-sample", "2", "-seed", "7", "testdata/tree")
+	if strings.Count(two, "\n") != 4 || two != runStylestats(t, "-sample", "2", "-seed", "7", "testdata/tree") {
 		t.Errorf("the sample is not two comments, or changes:\n%s", two)
 	}
-	if two == figures(t, "-sample", "2", "-seed", "8", "testdata/tree") {
+	if two == runStylestats(t, "-sample", "2", "-seed", "8", "testdata/tree") {
 		t.Errorf("another seed draws the same:\n%s", two)
 	}
 }
 
 func TestRepeated(t *testing.T) {
 	want := "   4 packages  function Close\n   4 packages  type Store\n"
-	if diff := cmp.Diff(want, figures(t, "-repeated", "testdata/tree")); diff != "" {
+	if diff := cmp.Diff(want, runStylestats(t, "-repeated", "testdata/tree")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

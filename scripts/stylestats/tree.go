@@ -15,13 +15,13 @@ import (
 	"unicode/utf8"
 )
 
-const maxColumns = 140 // a tab counts as one
+const maxColumns = 140 // maximum width of a line; a tab counts as one column
 
 // tree holds the measurements of all files.
 type tree struct {
 	declarations []declaration
 	fileLines    []int
-	wideLines    int // lines of more than maxColumns
+	wideLines    int // number of lines wider than maxColumns
 }
 
 type declKind int
@@ -35,11 +35,11 @@ const (
 // declaration describes one function, method, type, constant or variable at the top level of a file.
 type declaration struct {
 	kind  declKind
-	dir   string // of its package
-	place string // file:line
+	dir   string // folder of its package
+	place string // position in the form file:line
 	name  string
-	doc   string // text of its own doc comment, "" without one
-	lines int    // of a function, from func to the closing brace
+	doc   string // text of its own doc comment; "": it has none
+	lines int    // length of a function, from func to the closing brace
 }
 
 // readTree parses the Go files below roots, in the order of their paths.

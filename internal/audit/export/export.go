@@ -20,10 +20,10 @@ type Format string
 
 // Entries can be exported in these formats.
 const (
-	JSONL Format = "jsonl" // the entries themselves, one object in a line
-	OCSF  Format = "ocsf"  // events of the Open Cybersecurity Schema Framework, one object in a line
-	CEF   Format = "cef"   // Common Event Format, one event in a line, without a header of syslog
-	CSV   Format = "csv"   // a header, and one entry in a line; for people with a spreadsheet
+	JSONL Format = "jsonl" // one JSON object per line, with the fields of audit.Entry
+	OCSF  Format = "ocsf"  // events of the Open Cybersecurity Schema Framework, one JSON object per line
+	CEF   Format = "cef"   // Common Event Format, one event per line, without a syslog header
+	CSV   Format = "csv"   // a header line and one line per entry, for spreadsheets
 )
 
 // Formats returns all export formats.
@@ -31,8 +31,8 @@ func Formats() []Format { return []Format{JSONL, OCSF, CEF, CSV} }
 
 // Options configures a Writer.
 type Options struct {
-	Version string // of the product, as other systems are told
-	Bodies  bool   // code, arguments and messages, too
+	Version string // version of Retort, which exported events name as that of the product
+	Bodies  bool   // whether to include bodies: code, arguments and messages
 }
 
 // Writer writes entries in one format, in the order in which they are passed to Write.
@@ -100,7 +100,8 @@ func validDocument(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// entryFacts holds those facts of an entry that at least one format writes as a separate field.
+// entryFacts holds those members of an entry's additional JSON data ("facts") that at least one format writes as a
+// separate field.
 type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
@@ -119,7 +120,8 @@ func factsOf(e *audit.Entry) (f entryFacts) {
 	return f
 }
 
-// hasSucceeded reports whether the action that an entry records succeeded. known is false if the entry has no result.
+// hasSucceeded reports whether the action that an entry records succeeded. known is false if the entry does not
+// record a result.
 func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
@@ -147,7 +149,7 @@ func hasEnded(e *audit.Entry) bool {
 	return e.Status != "begun" && core.TaskStatus(e.Status).HasEnded() && !slices.Contains(core.TaskPhases(), core.TaskPhase(e.Status))
 }
 
-// severityOf returns how much attention an entry needs, from 0 (none) to 10.
+// severityOf rates how much attention an entry needs, from 0 (none) to 10.
 func severityOf(e *audit.Entry, f *entryFacts) int {
 	risk := 0
 	if e.Risk != nil {

@@ -21,8 +21,9 @@ import (
 	"retort/internal/core"
 )
 
-// kinds returns at least one audit entry of every kind. Some kinds have several entries with different outcomes.
-func kinds() []audit.Entry {
+// entriesOfAllKinds returns at least one audit entry of every kind. Some kinds have several entries with different
+// outcomes.
+func entriesOfAllKinds() []audit.Entry {
 	risk := 87
 	at := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
 	base := audit.Entry{Chain: "00c1", Execution: "x1", Session: "s1", Principal: "anna", Hash: strings.Repeat("ab", 32)}
@@ -109,7 +110,7 @@ func lines(t testing.TB, text string, want int) []string {
 }
 
 func TestJSONL(t *testing.T) {
-	all := kinds()
+	all := entriesOfAllKinds()
 	for i, line := range lines(t, exported(t, export.JSONL, export.Options{Bodies: true}, all...), len(all)) {
 		var back audit.Entry
 		if err := json.Unmarshal([]byte(line), &back); err != nil {
@@ -122,7 +123,7 @@ func TestJSONL(t *testing.T) {
 }
 
 func TestBodiesOnlyIfAsked(t *testing.T) {
-	secret := kinds()[3]
+	secret := entriesOfAllKinds()[3]
 	secret.Body, secret.Erased = json.RawMessage(`{"code":"swordfish"}`), true
 	for _, f := range export.Formats() {
 		if out := exported(t, f, export.Options{}, secret); strings.Contains(out, "swordfish") || strings.Contains(out, "erased") {
@@ -142,8 +143,8 @@ func TestNoFormat(t *testing.T) {
 	}
 }
 
-// csvTable parses CSV. The test fails unless there is exactly one line for each entry and one for the header.
-func csvTable(t testing.TB, text string, entries int) [][]string {
+// parseCSVTable parses CSV. The test fails unless there is exactly one line for each entry and one for the header.
+func parseCSVTable(t testing.TB, text string, entries int) [][]string {
 	t.Helper()
 	if strings.Count(text, "\r\n") != entries+1 || strings.Count(text, "\n") != entries+1 || strings.Count(text, "\r") != entries+1 {
 		t.Fatalf("not one line for each entry: %q", text)
@@ -157,8 +158,8 @@ func csvTable(t testing.TB, text string, entries int) [][]string {
 }
 
 func TestCSV(t *testing.T) {
-	all := kinds()
-	rows := csvTable(t, exported(t, export.CSV, export.Options{}, all...), len(all))
+	all := entriesOfAllKinds()
+	rows := parseCSVTable(t, exported(t, export.CSV, export.Options{}, all...), len(all))
 	column := func(row int, name string) string { return rows[row+1][slices.Index(rows[0], name)] }
 	call := slices.IndexFunc(all, func(e audit.Entry) bool { return e.Kind == core.EventCall })
 	for name, want := range map[string]string{"seq": "10", "risk": "", "duration_ms": "12.5", "bytes": "2048", "client": "cursor", "effect": "read", "tool": "delete_record", "at": "2026-05-04T12:00:09.123456789Z"} {
@@ -178,25 +179,26 @@ func TestFormulas(t *testing.T) {
 		`=cmd|'/C calc'!A0`, "+1", "-1+2", "@SUM(1)", "\t=1", "\r=1", "\n=1", `"=1`, `""=1`, " =1", "\u00a0=1", "\u200b=1", "\ufeff=1", "＝1", "＋1", "－1", "＠x",
 		"'=1", "x;=1", "x\t=1", "x,@y", "x|=1", "x; \"=1", "\x00=1", "\xff\n=1", "−1", "x\u2028;+1", ";=1",
 	} {
-		e := kinds()[9]
+		e := entriesOfAllKinds()[9]
 		e.Tool = evil
-		rows := csvTable(t, exported(t, export.CSV, export.Options{}, e), 1)
+		rows := parseCSVTable(t, exported(t, export.CSV, export.Options{}, e), 1)
 		cell := rows[1][slices.Index(rows[0], "tool")]
-		if dangerous(cell) {
+		if containsFormula(cell) {
 			t.Errorf("%q becomes the cell %q", evil, cell)
 		}
 	}
 	harmless := "delete_record-now: 3 = 4"
-	e := kinds()[9]
+	e := entriesOfAllKinds()[9]
 	e.Tool = harmless
 	if out := exported(t, export.CSV, export.Options{}, e); !strings.Contains(out, `"`+harmless+`"`) {
 		t.Error("a harmless text was changed: " + out)
 	}
 }
 
-// dangerous reports whether a cell contains a formula, by a simpler and stricter rule than the tested code. It treats
-// every possible separator as the end of a cell and ignores leading blanks and quotes.
-func dangerous(cell string) bool {
+// containsFormula reports whether a spreadsheet could interpret a part of the cell as a formula. Its rule is
+// simpler and stricter than that of the tested code: it treats every possible separator as the end of a cell and
+// ignores leading blanks and quotes.
+func containsFormula(cell string) bool {
 	for _, part := range strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(";,|\t\r\n", r) }) {
 		part = strings.TrimLeft(part, " \"\u00a0\u200b\ufeff\x00\u3000")
 		if r, _ := utf8.DecodeRuneInString(part); strings.ContainsRune("=+-@＝＋－＠", r) && part != "" {
@@ -259,7 +261,7 @@ var cefKeys = strings.Fields(`rt externalId cat act outcome reason suser request
 	cs1 cs1Label cs2 cs2Label cs3 cs3Label cs4 cs4Label cs5 cs5Label cs6 cs6Label cn1 cn1Label cn2 cn2Label cn3 cn3Label`)
 
 func TestCEF(t *testing.T) {
-	all := kinds()
+	all := entriesOfAllKinds()
 	for i, line := range lines(t, exported(t, export.CEF, export.Options{Version: "0.9"}, all...), len(all)) {
 		head, fields, err := parseCEF(line)
 		if err != nil {
@@ -283,7 +285,7 @@ func TestCEF(t *testing.T) {
 }
 
 func TestEscapesCEF(t *testing.T) {
-	e := kinds()[9]
+	e := entriesOfAllKinds()[9]
 	e.Server, e.Tool, e.Principal = `a|b\c`, "x=1 suser=root\r\nCEF:0|fake", `p\`
 	_, fields, err := parseCEF(lines(t, exported(t, export.CEF, export.Options{}, e), 1)[0])
 	if err != nil {
@@ -307,18 +309,18 @@ func FuzzFields(f *testing.F) {
 	f.Add(`\`, `|`, ` =`, `{"effect":"\u0000\n=1","client":{"x":1}}`)
 	f.Add("a\x00b", "\u0085;\t=1", "\r", "{\"effect\":\"\xff\"}")
 	f.Fuzz(func(t *testing.T, server, tool, principal, facts string) {
-		e := kinds()[9]
+		e := entriesOfAllKinds()[9]
 		e.Server, e.Tool, e.Principal, e.Facts = server, tool, principal, json.RawMessage(facts)
-		after := kinds()[0] // is itself, whatever was before
+		after := entriesOfAllKinds()[0] // is itself, whatever was before
 		var o = export.Options{Bodies: true, Version: tool}
 		e.Body = json.RawMessage(facts)
-		rows := csvTable(t, exported(t, export.CSV, o, e, after), 2)
+		rows := parseCSVTable(t, exported(t, export.CSV, o, e, after), 2)
 		for _, cell := range rows[1] {
-			if dangerous(cell) && !number(cell) {
+			if containsFormula(cell) && !number(cell) {
 				t.Errorf("the cell %q", cell)
 			}
 		}
-		clean := csvTable(t, exported(t, export.CSV, o, after), 1)
+		clean := parseCSVTable(t, exported(t, export.CSV, o, after), 1)
 		if !slices.Equal(rows[2], clean[1]) || len(rows[1]) != len(rows[0]) {
 			t.Error(rows)
 		}
@@ -350,7 +352,7 @@ func FuzzFields(f *testing.F) {
 func number(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
 func BenchmarkWrite(b *testing.B) {
-	all := kinds()
+	all := entriesOfAllKinds()
 	for _, f := range export.Formats() {
 		b.Run(string(f), func(b *testing.B) {
 			b.ReportAllocs()

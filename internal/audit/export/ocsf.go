@@ -139,7 +139,7 @@ func isFinding(e *audit.Entry) bool {
 	return false
 }
 
-// ocsfEvent holds an OCSF event with those attributes that entries can fill.
+// ocsfEvent holds an OCSF event, with only those attributes that an entry can fill.
 type ocsfEvent struct {
 	ActivityID   int          `json:"activity_id"`
 	ActivityName string       `json:"activity_name"`
@@ -241,7 +241,7 @@ type (
 	}
 )
 
-// ocsfMapper converts entries to OCSF events that name this version of Retort.
+// ocsfMapper converts entries to OCSF events, which name Retort and its version as the product.
 type ocsfMapper struct{ version string }
 
 func (m ocsfMapper) toEvent(e *audit.Entry) *ocsfEvent {

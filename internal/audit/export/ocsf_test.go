@@ -12,16 +12,16 @@ import (
 	"retort/internal/core"
 )
 
-// shape describes the attributes of an OCSF class or object in version 1.2.0, as far as events use them. Each
+// ocsfShape describes the attributes of an OCSF class or object in version 1.2.0, as far as events use them. Each
 // attribute has a type, with * if it is required. At least one of the attributes in oneOf must be present.
-type shape struct {
+type ocsfShape struct {
 	attributes string
 	oneOf      string
 }
 
 // ocsfObjects holds the attributes of the objects in the schema. The types are s for text, i for integers, t for
 // milliseconds, o for anything, and names of objects. The prefix [] means a list.
-var ocsfObjects = map[string]shape{
+var ocsfObjects = map[string]ocsfShape{
 	"metadata":         {"version:s* product:product* uid:s sequence:i log_name:s event_code:s correlation_uid:s profiles:[]s", ""},
 	"product":          {"name:s vendor_name:s* version:s", ""},
 	"actor":            {"user:user session:session app_name:s", "user session app_name"},
@@ -50,8 +50,8 @@ var ocsfClasses = map[int]struct {
 	2004: {"Detection Finding", ocsfBase + "finding_info:finding_info* evidences:[]evidences action_id:i* disposition_id:i risk_score:i", []int{0, 1, 2, 3, 99}, ""},
 }
 
-// complaints returns what is wrong with an object according to its shape.
-func complaints(path string, s shape, object map[string]any) (all []string) {
+// schemaErrors returns one message for each way in which an object violates its shape.
+func schemaErrors(path string, s ocsfShape, object map[string]any) (all []string) {
 	seen := map[string]bool{}
 	for word := range strings.FieldsSeq(s.attributes) {
 		name, kind, _ := strings.Cut(word, ":")
@@ -99,7 +99,7 @@ func wrong(path, kind string, value any) []string {
 		len(kind) > 1 && !isObject:
 		return []string{fmt.Sprintf("%s is %v", path, value)}
 	case len(kind) > 1:
-		return complaints(path, ocsfObjects[kind], object)
+		return schemaErrors(path, ocsfObjects[kind], object)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func checkEvent(object map[string]any) []string {
 	if !ok {
 		return []string{fmt.Sprintf("there is no class %v", object["class_uid"])}
 	}
-	all := complaints(class.name, shape{class.attributes, class.oneOf}, object)
+	all := schemaErrors(class.name, ocsfShape{class.attributes, class.oneOf}, object)
 	same := func(name string, want any) {
 		if fmt.Sprint(object[name]) != fmt.Sprint(want) {
 			all = append(all, fmt.Sprintf("%s is %v, want %v", name, object[name], want))
@@ -130,7 +130,7 @@ func checkEvent(object map[string]any) []string {
 }
 
 func ocsfEvents(t *testing.T) (all []map[string]any) {
-	entries := kinds()
+	entries := entriesOfAllKinds()
 	for _, line := range lines(t, exported(t, export.OCSF, export.Options{Version: "0.9"}, entries...), len(entries)) {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(line), &object); err != nil {
@@ -142,7 +142,7 @@ func ocsfEvents(t *testing.T) (all []map[string]any) {
 }
 
 func TestOCSF(t *testing.T) {
-	entries, used := kinds(), map[string]bool{}
+	entries, used := entriesOfAllKinds(), map[string]bool{}
 	for i, object := range ocsfEvents(t) {
 		for _, c := range checkEvent(object) {
 			t.Errorf("%s %s: %s", entries[i].Kind, entries[i].Status, c)
@@ -150,14 +150,14 @@ func TestOCSF(t *testing.T) {
 		used[fmt.Sprint(entries[i].Kind, " ", entries[i].Status, " ", object["type_uid"])] = true
 	}
 	got := strings.Join(slices.Sorted(maps.Keys(used)), "\n")
-	if got != strings.TrimSpace(mapping) {
+	if got != strings.TrimSpace(expectedTypes) {
 		t.Errorf("the mapping is\n%s", got)
 	}
 }
 
-// mapping lists the kind, the status and the expected type_uid of each entry. The last two digits of type_uid are the
-// activity, the others are the class.
-const mapping = `anomaly rate 200401
+// expectedTypes lists the kind, the status and the expected type_uid of each entry. The last two digits of
+// type_uid are the activity, the others are the class.
+const expectedTypes = `anomaly rate 200401
 answer tool_error 600303
 call ok 600302
 call ok 600303

@@ -15,7 +15,7 @@ type standardControls struct {
 	not      []string
 }
 
-// notCovered lists what no report covers, whichever standard it is for.
+// notCovered lists what no report covers, for any standard.
 var notCovered = []string{
 	"Whatever does not pass through Retort: servers that a client calls directly, and people who use the same systems themselves.",
 	"What the model, its provider and the client do with the data that they receive. Retort has no control after its answer is sent.",
@@ -44,7 +44,7 @@ var standards = map[ReportStandard]standardControls{
 			{"Art. 5(1)(f), 32", "Integrity, confidentiality and security of processing",
 				"Programs run in a sandbox of the operating system, without credentials and without network access. Values behind tokens and bodies of the audit log are encrypted.",
 				"Protect the machine and the user's account; encrypt the disk; do not add servers that you do not trust.",
-				[]evidenceFunc{sandboxEvidence, sealedKey, refusalEvidence, mayCall}},
+				[]evidenceFunc{sandboxEvidence, encryptionEvidence, refusalEvidence, accessEvidence}},
 			{"Art. 5(2), 24", "Accountability",
 				"Each step of a program is recorded, and calls that may have effects before they are sent, in a hash chain that reveals changes.",
 				"Keep checkpoints on another machine (audit.checkpoint), and verify the audit log regularly.",
@@ -82,13 +82,13 @@ var standards = map[ReportStandard]standardControls{
 		controls: []standardControl{
 			{"CC6.1", "Logical access",
 				"One policy decides which tools are visible and may be called, by every kind of caller. Credentials of servers never reach programs.",
-				policies, []evidenceFunc{mayCall, refusalEvidence}},
+				policies, []evidenceFunc{accessEvidence, refusalEvidence}},
 			{"CC6.2", "Registration and removal of users",
 				"Principals are defined in the settings. Retort has no user directory of its own, and does not authenticate users over its local interface.",
-				"Grant and remove access to the machine's account and to the servers behind Retort.", []evidenceFunc{mayCall}},
+				"Grant and remove access to the machine's account and to the servers behind Retort.", []evidenceFunc{accessEvidence}},
 			{"CC6.3", "Least privilege",
 				"permissionLevel, allow and deny for each server and principal, conditions on arguments, and a person's approval of irreversible calls.",
-				policies, []evidenceFunc{mayCall, approvalEvidence}},
+				policies, []evidenceFunc{accessEvidence, approvalEvidence}},
 			{"CC6.6", "Threats from outside the boundary",
 				"Programs cannot reach the network, file system or processes of the machine; data from servers is limited in size and cleaned.",
 				"Run on a system where the sandbox is complete (retort doctor), and leave sandboxFallback at none.",
@@ -119,7 +119,7 @@ var standards = map[ReportStandard]standardControls{
 			},
 			{"C1.1, C1.2", "Confidential information: protection and disposal", "Values and bodies are encrypted; erasure destroys their keys; entries and files have a limited lifetime.",
 				"Classify your data, and set retention periods and pii.modes accordingly.",
-				[]evidenceFunc{privacyEvidence, erasureEvidence, retentionEvidence, sealedKey}},
+				[]evidenceFunc{privacyEvidence, erasureEvidence, retentionEvidence, encryptionEvidence}},
 			{"PI1.4, PI1.5", "Processing integrity: outputs and records", "The audit log is a hash chain with authentication codes and checkpoints; it records each execution once from start to end.",
 				"Verify it regularly against checkpoints that are stored elsewhere.", []evidenceFunc{integrityEvidence, recordingEvidence}},
 		},
@@ -141,17 +141,17 @@ var standards = map[ReportStandard]standardControls{
 			{
 				"164.312(a)(1)", "Access control",
 				"One policy decides which tools are visible, who may call them, and with which arguments.", policies,
-				[]evidenceFunc{mayCall, refusalEvidence},
+				[]evidenceFunc{accessEvidence, refusalEvidence},
 			},
 			{"164.312(a)(2)(i)", "Unique user identification", "An entry names the principal if the caller has one, otherwise the user of the operating system.",
-				"Give each person a separate account and data directory.", []evidenceFunc{mayCall}},
+				"Give each person a separate account and data directory.", []evidenceFunc{accessEvidence}},
 			{
 				"164.312(a)(2)(ii)", "Emergency access procedure",
 				"Nothing: Retort stores no patient records that would have to be reachable without it.",
 				"Access the systems behind Retort directly.", nil,
 			},
 			{"164.312(a)(2)(iv)", "Encryption and decryption", "Values behind tokens and bodies of the audit log are encrypted. Files and state that programs write are not.",
-				"Encrypt the disk.", []evidenceFunc{sealedKey}},
+				"Encrypt the disk.", []evidenceFunc{encryptionEvidence}},
 			{
 				"164.312(b)", "Audit controls",
 				"Each step of a program is recorded, and calls that may have effects before they are sent.",
@@ -169,7 +169,7 @@ var standards = map[ReportStandard]standardControls{
 			{
 				"164.316(b)(2)(i)", "Retention for six years", "Entries are kept for the time set by audit.keep and audit.archives.",
 				"Set both so that they add up to six years, or export the audit log to a system that keeps it that long.",
-				[]evidenceFunc{sixYears, retentionEvidence},
+				[]evidenceFunc{sixYearEvidence, retentionEvidence},
 			},
 		},
 		not: []string{

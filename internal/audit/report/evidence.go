@@ -43,8 +43,9 @@ func integrityEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
-// mayCall returns evidence about the permissions of principals, and about how many executions each of them had.
-func mayCall(r *PeriodReport) ControlEvidence {
+// accessEvidence returns evidence about the permissions of principals, and about how many executions each of them
+// had.
+func accessEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals in the settings: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
 }
@@ -97,7 +98,7 @@ func changeEvidence(r *PeriodReport) ControlEvidence {
 	)}
 }
 
-// totalOf returns how many events a list had before it was shortened.
+// totalOf returns how many events the list with this name had before it was shortened.
 func (r *PeriodReport) totalOf(name string, list []SettingChange) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
@@ -157,8 +158,8 @@ func retentionEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{says, r.queryCommand("--kind retention")}
 }
 
-// sixYears returns evidence about whether entries are kept for the six years that HIPAA requires.
-func sixYears(r *PeriodReport) ControlEvidence {
+// sixYearEvidence returns evidence about whether entries are kept for the six years that HIPAA requires.
+func sixYearEvidence(r *PeriodReport) ControlEvidence {
 	const years = 6 * 365
 	t := r.Retention
 	switch days := t.KeepDays + t.ArchiveDays; {
@@ -180,8 +181,8 @@ func sandboxEvidence(r *PeriodReport) ControlEvidence {
 	}
 }
 
-// sealedKey returns evidence that the audit log is encrypted, and where its key is.
-func sealedKey(r *PeriodReport) ControlEvidence {
+// encryptionEvidence returns evidence that the audit log is encrypted, and where its key is.
+func encryptionEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{Says: "Values behind tokens and bodies of the audit log are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +
 		"."}

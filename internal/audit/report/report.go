@@ -19,7 +19,7 @@ type ReportStandard string
 
 // Each standard except Summary adds its controls to a report. Summary only says what happened.
 const (
-	Summary ReportStandard = "summary" // none: what happened
+	Summary ReportStandard = "summary" // only what happened, without controls
 	GDPR    ReportStandard = "gdpr"
 	SOC2    ReportStandard = "soc2"
 	HIPAA   ReportStandard = "hipaa"
@@ -35,7 +35,7 @@ const (
 	JSON     ReportFormat = "json"
 )
 
-// EntrySource is an audit log whose entries can be read and verified. It is implemented by *audit.LogReader.
+// EntrySource provides the entries of an audit log and verifies the log. It is implemented by *audit.LogReader.
 type EntrySource interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
@@ -50,73 +50,74 @@ type SettingValue struct {
 
 // PrincipalAccess describes the permissions of one principal in the settings.
 type PrincipalAccess struct {
-	Name string `json:"name"` // empty: everybody whom the settings don't name
-	May  string `json:"may"`  // in words
+	Name string `json:"name"` // "": all principals that the settings do not name
+	May  string `json:"may"`  // permissions, as a sentence
 }
 
 // ReportInput holds facts about the machine and the settings that the audit log does not contain.
 type ReportInput struct {
-	Version    string // of Retort
+	Version    string // version of Retort
 	Now        time.Time
-	Recorded   bool // the settings want a record
+	Recorded   bool // whether the settings enable the audit log
 	Settings   []SettingValue
 	Principals []PrincipalAccess
-	Keep       time.Duration // before entries are moved to archives
-	Archives   time.Duration // before archives are deleted, from the newest entry of one on
+	Keep       time.Duration // age at which entries are moved to archives
+	Archives   time.Duration // age of its newest entry at which an archive is deleted
 }
 
 // Options selects the period and the standard of a report.
 type Options struct {
-	From, To time.Time // From is in, To is not
+	From, To time.Time // the period includes From and excludes To
 	Standard ReportStandard
 	// Progress is called with the current step and the number of entries read. It may be nil.
 	Progress func(what string, entries int64)
 }
 
-// PeriodReport holds a compliance report about a period. The format of its JSON has version 1, and later releases may
-// add fields to this format.
+// PeriodReport holds a compliance report about a period. Its JSON has format version 1, to which later releases
+// may add fields.
 type PeriodReport struct {
-	Version    int                `json:"version"`
-	Standard   ReportStandard     `json:"standard"`
-	Product    string             `json:"product"`
-	Made       time.Time          `json:"made"`
-	From       time.Time          `json:"from"`
-	To         time.Time          `json:"to"`
-	Recorded   bool               `json:"recorded"` // the settings want a record now
-	Remarks    []string           `json:"remarks"`  // what a reader must know before the rest
+	Version  int            `json:"version"`
+	Standard ReportStandard `json:"standard"`
+	Product  string         `json:"product"`
+	Made     time.Time      `json:"made"`
+	From     time.Time      `json:"from"`
+	To       time.Time      `json:"to"`
+	// Recorded says whether the settings enable the audit log when the report is built.
+	Recorded   bool               `json:"recorded"`
+	Remarks    []string           `json:"remarks"` // limits of the report, to be read before the numbers
 	Activity   ActivitySummary    `json:"activity"`
-	Integrity  audit.VerifyResult `json:"integrity"` // of the whole record, not of the period alone
+	Integrity  audit.VerifyResult `json:"integrity"` // verification of the whole audit log, not only of the period
 	Retention  RetentionSummary   `json:"retention"`
-	Settings   []SettingValue     `json:"settings"` // while the report is made
-	Access     []PrincipalAccess  `json:"access"`   // likewise
+	Settings   []SettingValue     `json:"settings"` // in force when the report is built
+	Access     []PrincipalAccess  `json:"access"`   // permissions in force when the report is built
 	Controls   []ControlResult    `json:"controls"`
 	NotCovered []string           `json:"not_covered"`
 }
 
 // RetentionSummary says how long entries are kept, and how many were archived and deleted.
 type RetentionSummary struct {
-	KeepDays     float64    `json:"keep_days"`    // 0: for ever
-	ArchiveDays  float64    `json:"archive_days"` // likewise
+	KeepDays     float64    `json:"keep_days"`    // in the store; 0: no limit
+	ArchiveDays  float64    `json:"archive_days"` // in archives; 0: no limit
 	Oldest       *time.Time `json:"oldest,omitempty"`
 	Archives     int        `json:"archives"`
 	Deleted      int        `json:"deleted_archives"`
-	EntriesMoved int64      `json:"entries_archived"` // in the period
-	EntriesGone  int64      `json:"entries_deleted"`  // likewise
+	EntriesMoved int64      `json:"entries_archived"` // moved to archives in the period
+	EntriesGone  int64      `json:"entries_deleted"`  // deleted with their archives in the period
 }
 
 // ControlResult holds one control of a standard with its evidence.
 type ControlResult struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
-	Does     string            `json:"does"`     // what Retort does
-	Evidence []ControlEvidence `json:"evidence"` // that it did in the period
-	Operator string            `json:"operator"` // what is left to whoever runs it
+	Does     string            `json:"does"`     // what Retort does for the control
+	Evidence []ControlEvidence `json:"evidence"` // that Retort did so in the period
+	Operator string            `json:"operator"` // what the organization that runs Retort must do itself
 }
 
 // ControlEvidence holds one statement that the audit log or the settings prove.
 type ControlEvidence struct {
 	Says  string `json:"says"`
-	Query string `json:"query,omitempty"` // the command that lists what is behind it
+	Query string `json:"query,omitempty"` // command that lists the entries behind the statement
 }
 
 // BuildReport builds a report from an audit log. It needs no keys for encrypted bodies, because it does not read

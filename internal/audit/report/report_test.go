@@ -28,13 +28,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// told is an audit log with made-up entries.
-type told struct {
+// fakeLog is an audit log with made-up entries.
+type fakeLog struct {
 	entries []audit.Entry // oldest first
 	verdict audit.VerifyResult
 }
 
-func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.ReadPositions, _ *[]string) iter.Seq2[audit.Entry, error] {
+func (h *fakeLog) After(_ context.Context, f audit.Filter, _ string, _ audit.ReadPositions, _ *[]string) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		for _, e := range h.entries {
 			if !e.At.Before(f.From) && e.At.Before(f.To) && !yield(e, nil) {
@@ -44,15 +44,15 @@ func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.ReadPo
 	}
 }
 
-func (h *told) Verify(context.Context, audit.VerifyOptions) (audit.VerifyResult, error) {
+func (h *fakeLog) Verify(context.Context, audit.VerifyOptions) (audit.VerifyResult, error) {
 	return h.verdict, nil
 }
-func (h *told) CountArchives() (int, int, error) { return 3, 1, nil }
+func (h *fakeLog) CountArchives() (int, int, error) { return 3, 1, nil }
 
 var begin = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 
 // add adds an entry that is some minutes later than the one before.
-func (h *told) add(kind core.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
+func (h *fakeLog) add(kind core.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
 	e := audit.Entry{Chain: "00c1", Seq: int64(len(h.entries) + 1), At: begin.Add(time.Duration(len(h.entries)) * 7 * time.Minute), Kind: kind, Status: status, Hash: "h"}
 	if facts != nil {
 		e.Facts, _ = json.Marshal(facts)
@@ -63,13 +63,13 @@ func (h *told) add(kind core.EventKind, status string, facts map[string]any, cha
 	h.entries = append(h.entries, e)
 }
 
-// history returns an audit log of 300 executions, with all kinds of other events in between.
-func history() *told {
-	h := &told{}
+// sampleLog returns an audit log of 300 executions, with events of all other kinds in between.
+func sampleLog() *fakeLog {
+	h := &fakeLog{}
 	r := rand.New(rand.NewPCG(7, 7))
 	h.add(core.EventStart, "", map[string]any{"version": "1.0", "settings": map[string]string{"approval": "d1"}}, nil)
 	for i := range 300 {
-		h.execution(r, i)
+		h.addExecution(r, i)
 		switch i {
 		case 40:
 			h.add(core.EventSettings, "", map[string]any{"settings": []string{"approval", "permissionLevel"}, "version": []string{"1.0", "1.1"}}, nil)
@@ -96,8 +96,8 @@ func history() *told {
 
 func crm(e *audit.Entry) { e.Server, e.Tool = "crm", "delete_record" }
 
-// execution adds all entries of one execution.
-func (h *told) execution(r *rand.Rand, i int) {
+// addExecution adds all entries of one execution.
+func (h *fakeLog) addExecution(r *rand.Rand, i int) {
 	risk := r.IntN(100)
 	of := func(more func(*audit.Entry)) func(*audit.Entry) {
 		return func(e *audit.Entry) {
@@ -148,7 +148,7 @@ func options(s report.ReportStandard) report.Options {
 	return report.Options{From: begin.Truncate(24 * time.Hour), To: begin.Truncate(24*time.Hour).AddDate(0, 0, 30), Standard: s}
 }
 
-func built(t testing.TB, h *told, s report.ReportInput, o report.Options) *report.PeriodReport {
+func built(t testing.TB, h *fakeLog, s report.ReportInput, o report.Options) *report.PeriodReport {
 	t.Helper()
 	r, err := report.BuildReport(t.Context(), h, s, o)
 	if err != nil {
@@ -167,7 +167,7 @@ func text(t testing.TB, r *report.PeriodReport, f report.ReportFormat) string {
 }
 
 func TestGolden(t *testing.T) {
-	h := history()
+	h := sampleLog()
 	for _, s := range []report.ReportStandard{report.Summary, report.GDPR, report.SOC2, report.HIPAA} {
 		for f, end := range map[report.ReportFormat]string{report.Markdown: "md", report.HTML: "html", report.JSON: "json"} {
 			got := text(t, built(t, h, situation(), options(s)), f)
@@ -190,7 +190,7 @@ func TestGolden(t *testing.T) {
 
 // TestNumbers checks the numbers of a report against a separate, simpler count of the same entries.
 func TestNumbers(t *testing.T) {
-	h := history()
+	h := sampleLog()
 	o := options(report.Summary)
 	o.From, o.To = begin.AddDate(0, 0, 1), begin.AddDate(0, 0, 4)
 	a := built(t, h, situation(), o).Activity
@@ -244,7 +244,7 @@ func TestNumbers(t *testing.T) {
 func TestEmptyAndOff(t *testing.T) {
 	s := situation()
 	s.Recorded = false
-	r := built(t, &told{verdict: audit.VerifyResult{OK: true}}, s, options(report.GDPR))
+	r := built(t, &fakeLog{verdict: audit.VerifyResult{OK: true}}, s, options(report.GDPR))
 	all := text(t, r, report.Markdown)
 	for _, want := range []string{"Nothing is recorded at the moment, because auditLogging is off", "The audit log has no entries for this period", "There are no entries to verify", "No such event in this period"} {
 		if !strings.Contains(all, want) {
@@ -257,7 +257,7 @@ func TestEmptyAndOff(t *testing.T) {
 }
 
 func TestBrokenRecord(t *testing.T) {
-	h := history()
+	h := sampleLog()
 	bad := audit.VerifyFinding{Chain: "00c1", Seq: 17, What: audit.Edited, Says: "entry 17 of chain 00c1 is not what it was"}
 	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.VerifyFinding{bad}
 	for _, f := range []report.ReportFormat{report.Markdown, report.HTML, report.JSON} {
@@ -279,7 +279,7 @@ var hostile = []string{
 }
 
 func TestHostileNames(t *testing.T) {
-	h := &told{verdict: audit.VerifyResult{OK: true}}
+	h := &fakeLog{verdict: audit.VerifyResult{OK: true}}
 	for _, name := range hostile {
 		evil := func(e *audit.Entry) {
 			e.Server, e.Tool, e.Principal, e.Execution, e.Session = name, name, name, name, name
@@ -297,7 +297,7 @@ func TestHostileNames(t *testing.T) {
 	s.Principals = []report.PrincipalAccess{{Name: hostile[0], May: hostile[1]}}
 	s.Settings = []report.SettingValue{{hostile[0], hostile[3]}}
 	r := built(t, h, s, options(report.SOC2))
-	plainly := text(t, built(t, &told{verdict: audit.VerifyResult{OK: true}}, situation(), options(report.SOC2)), report.HTML)
+	plainly := text(t, built(t, &fakeLog{verdict: audit.VerifyResult{OK: true}}, situation(), options(report.SOC2)), report.HTML)
 	page := text(t, r, report.HTML)
 	tags := regexp.MustCompile(`<[a-zA-Z/!][^>]*>`)
 	allowed := map[string]bool{"<thead>": true, "</thead>": true, "<tbody>": true, "</tbody>": true, "<table>": true, "</table>": true, "<tr>": true, "</tr>": true, "<td>": true, "</td>": true, "<th>": true, "</th>": true}
@@ -351,7 +351,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(name, name)
 	}
 	f.Fuzz(func(t *testing.T, name, status string) {
-		h := &told{verdict: audit.VerifyResult{OK: true}}
+		h := &fakeLog{verdict: audit.VerifyResult{OK: true}}
 		evil := func(e *audit.Entry) { e.Server, e.Tool, e.Principal, e.Execution = name, name, name, name }
 		h.add(core.EventCall, status, nil, evil)
 		h.add(core.EventPin, status, nil, evil)
@@ -367,7 +367,7 @@ func FuzzNames(f *testing.F) {
 
 // TestBounded checks that long lists are cut but counted completely, so that a report of a large log stays small.
 func TestBounded(t *testing.T) {
-	h := &told{verdict: audit.VerifyResult{OK: true}}
+	h := &fakeLog{verdict: audit.VerifyResult{OK: true}}
 	for i := range 5000 {
 		h.add(core.EventRefusal, "policy", nil, func(e *audit.Entry) { e.At = begin; e.Server, e.Tool = "s", fmt.Sprint("t", i) })
 		h.add(core.EventAnomaly, "rate", nil, func(e *audit.Entry) { e.At = begin })
@@ -393,21 +393,21 @@ func TestBounded(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	var known *core.Error
 	o := options("iso")
-	if _, err := report.BuildReport(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
+	if _, err := report.BuildReport(t.Context(), sampleLog(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 	o = options(report.GDPR)
 	o.To = o.From
-	if _, err := report.BuildReport(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
+	if _, err := report.BuildReport(t.Context(), sampleLog(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
-	if err := built(t, history(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
+	if err := built(t, sampleLog(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 }
 
 func BenchmarkBuild(b *testing.B) {
-	h := history()
+	h := sampleLog()
 	b.ReportAllocs()
 	for b.Loop() {
 		built(b, h, situation(), options(report.SOC2))

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// reportSection holds one section of a report for people. Its text is not escaped and may come from an untrusted
-// source, so the writer of the page must escape it.
+// reportSection holds one section of a report in Markdown or HTML. Its text is not escaped and may come from an
+// untrusted source, so the writer of the page must escape it.
 type reportSection struct {
 	Title string
 	Text  []string
 	Head  []string
 	Rows  [][]string
 	List  []string
-	Query string // the command that lists what is behind it
+	Query string // command that lists the entries behind the section
 }
 
 // allSections returns the sections of a report in order, without those that are empty.
@@ -40,7 +40,8 @@ func formatOptionalTime(t *time.Time) string {
 
 func formatNumber(n int64) string { return fmt.Sprint(n) }
 
-// countRows returns counts as rows of a table. If it omits some, the last row gives their number and total.
+// countRows returns counts as rows of a table. If there are too many, the last row gives the number and total of
+// those omitted.
 func countRows(all []NamedCount) (rows [][]string) {
 	for i, c := range all {
 		if i == maxListedLines {

@@ -20,23 +20,23 @@ type ActivitySummary struct {
 	Asked      int64            `json:"executions_requested"`
 	Ended      int64            `json:"executions_ended"`
 	DryRuns    int64            `json:"dry_runs"`
-	ByStatus   []NamedCount     `json:"by_status"` // of executions that ended
-	ByRisk     []NamedCount     `json:"by_risk"`   // likewise
+	ByStatus   []NamedCount     `json:"by_status"` // of ended executions
+	ByRisk     []NamedCount     `json:"by_risk"`   // of ended executions
 	Effects    []NamedCount     `json:"calls_by_effect"`
 	Tools      []NamedCount     `json:"calls_by_tool"`
 	CallErrors []NamedCount     `json:"failed_calls_by_tool"`
-	Refused    []NamedCount     `json:"refused_calls"`                 // by tool and why
-	Rejected   []NamedCount     `json:"refused_programs"`              // by why
-	HighRisk   ExecutionList    `json:"high_risk"`                     // of risk 50 and more
-	Actions    HighRiskActions  `json:"high_risk_actions"`             // calls that cannot be taken back
-	Average    *float64         `json:"average_duration_ms,omitempty"` // of executions that ended
+	Refused    []NamedCount     `json:"refused_calls"`                 // by tool and reason
+	Rejected   []NamedCount     `json:"refused_programs"`              // by reason
+	HighRisk   ExecutionList    `json:"high_risk"`                     // with a risk score of 50 or more
+	Actions    HighRiskActions  `json:"high_risk_actions"`             // calls with irreversible effects
+	Average    *float64         `json:"average_duration_ms,omitempty"` // of ended executions
 	Returned   int64            `json:"tokens_returned"`
 	Avoided    int64            `json:"tokens_avoided"`
-	Failures   ExecutionList    `json:"failures"` // that ended otherwise than ok
+	Failures   ExecutionList    `json:"failures"` // that ended with another status than ok
 	Approvals  ApprovalSummary  `json:"approvals"`
-	Seen       []NamedCount     `json:"data_found"`    // categories of personal data, in values
-	Revealed   []NamedCount     `json:"data_revealed"` // by category and to whom
-	Reveals    []NamedCount     `json:"reveals"`       // by to whom
+	Seen       []NamedCount     `json:"data_found"`    // found personal values, by category
+	Revealed   []NamedCount     `json:"data_revealed"` // revealed personal values, by category and recipient
+	Reveals    []NamedCount     `json:"reveals"`       // by recipient
 	Erasures   []SettingChange  `json:"erasures"`
 	Settings   []SettingChange  `json:"settings_changes"`
 	Pins       []SettingChange  `json:"definition_changes"`
@@ -48,10 +48,10 @@ type ActivitySummary struct {
 	Gaps       int64            `json:"gaps"`
 	Clocks     int64            `json:"clock_accepted"`
 	Principals []NamedCount     `json:"executions_by_principal"`
-	More       map[string]int64 `json:"not_listed,omitempty"` // of a list that was cut, how many more there are
+	More       map[string]int64 `json:"not_listed,omitempty"` // number of omitted items, by name of the shortened list
 
 	archived, deleted int64
-	millis            float64 // of all executions that ended
+	millis            float64 // total duration of ended executions
 }
 
 // HighRiskAction describes one call with an irreversible effect.
@@ -60,7 +60,7 @@ type HighRiskAction struct {
 	Execution string    `json:"execution"`
 	Principal string    `json:"principal,omitempty"`
 	Tool      string    `json:"tool"`
-	Approval  string    `json:"approval"` // "automatic", "person", or "not known" of entries of earlier versions
+	Approval  string    `json:"approval"` // "automatic", "person", or "not known" for entries of earlier versions
 }
 
 // HighRiskActions counts irreversible calls and lists the newest.
@@ -101,12 +101,12 @@ type SettingChange struct {
 // ApprovalSummary counts the approvals that people were asked for and their answers.
 type ApprovalSummary struct {
 	Asked     int64        `json:"asked"`
-	Automatic int64        `json:"automatic"` // programs that the settings have approved
+	Automatic int64        `json:"automatic"` // programs that the settings approved without asking
 	Outcomes  []NamedCount `json:"outcomes"`
-	By        []NamedCount `json:"by"`         // through what a person answered
-	Rules     []NamedCount `json:"rules"`      // by which they were asked
+	By        []NamedCount `json:"by"`         // answers, by the channel through which they came
+	Rules     []NamedCount `json:"rules"`      // questions, by the rule that required them
 	Waits     int64        `json:"waits"`      // questions that were settled in the period
-	Open      int64        `json:"unanswered"` // questions of the period of which it does not tell the end
+	Open      int64        `json:"unanswered"` // questions of the period whose end is not in the period
 	Median    *float64     `json:"median_wait_seconds,omitempty"`
 	Longest   *float64     `json:"longest_wait_seconds,omitempty"`
 }
@@ -115,18 +115,18 @@ const (
 	// HighRisk is the lowest risk score that counts as high. The report lists executions with at least this score.
 	HighRisk = 50
 
-	maxListedLines      = 50      // lines of a list
-	maxCountedNames     = 1_000   // that are counted apart; the rest counts as others
-	maxPendingQuestions = 100_000 // questions that wait, and waiting times
+	maxListedLines      = 50      // length of a list
+	maxCountedNames     = 1_000   // names that are counted separately; all further names are counted together
+	maxPendingQuestions = 100_000 // open questions, and recorded waiting times
 	othersName          = "(others)"
 )
 
-// entryTally adds up entries, which must be added oldest first.
+// entryTally computes the totals of a report. Entries must be added oldest first.
 type entryTally struct {
 	ActivitySummary
 	counts map[*[]NamedCount]map[string]int64
 	waits  []float64
-	asked  map[string]time.Time // questions that are open
+	asked  map[string]time.Time // time of each question that is still open
 	facts  entryFacts
 }
 
@@ -140,7 +140,7 @@ func newTally() *entryTally {
 	return t
 }
 
-// entryFacts holds those facts of an entry that a report uses.
+// entryFacts holds those members of an entry's additional JSON data ("facts") that a report uses.
 type entryFacts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`
@@ -166,8 +166,8 @@ type entryFacts struct {
 	Approval string                 `json:"approval"`
 }
 
-// addCount adds n to the count of a name in a list. To bound the memory, all new names after the first 1000 are
-// counted together.
+// addCount adds n to the count of a name in a list. To bound the memory, it counts all new names after the first
+// 1000 together.
 func (t *entryTally) addCount(list *[]NamedCount, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
@@ -180,7 +180,7 @@ func (t *entryTally) addCount(list *[]NamedCount, name string, n int64) {
 	m[name] += n
 }
 
-// addEntry counts an entry.
+// addEntry adds an entry to the totals of its kind.
 func (t *entryTally) addEntry(e *audit.Entry) {
 	t.Entries++
 	at := e.At
@@ -351,7 +351,8 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	*list = append(makeRoom(*list), c)
 }
 
-// makeRoom removes the oldest element of a list if the list has reached its maximum length.
+// makeRoom removes the oldest element of a list if the list has reached its maximum length, so that one more can
+// be appended.
 func makeRoom[T any](list []T) []T {
 	if len(list) < maxListedLines {
 		return list

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// pageWriter writes a report for people as Markdown or HTML.
+// pageWriter writes a report as a Markdown or HTML page.
 type pageWriter struct {
 	*PeriodReport
 	title    string
@@ -111,7 +111,7 @@ func tableRow(row []string) string {
 
 func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
-// Period returns the period of the report in words.
+// Period returns the beginning and end of the report's period in words.
 func (r *PeriodReport) Period() string {
 	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + " (exclusive)"
 }

@@ -23,13 +23,13 @@ const (
 type statementChange struct {
 	statement string
 	args      []any
-	missed    error // of the transaction, if the statement changes nothing; nil: it may
+	missed    error // error of the transaction if the statement changes no row; nil: that is no error
 }
 
-// ensureWriter opens the connection for writing and claims a chain, unless a live connection is open. The caller must
-// hold mu.
+// ensureWriter opens the connection for writing and claims a chain, unless such a connection is already open. The
+// caller must hold s.mu.
 func (s *sqlStore) ensureWriter(ctx context.Context) error {
-	if s.reads {
+	if s.readOnly {
 		return core.Errorf(core.KindInternal, "store.write", "the audit log was opened for reading")
 	}
 	if s.gone != nil {
@@ -46,9 +46,9 @@ func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	return s.checkWrite(err)
 }
 
-// checkWrite returns the error to report for a write whose result is err. Normally that is err itself. If the write
-// has made the file unreliable, checkWrite closes the connection and returns the reason, and every later write fails
-// with the same reason. The caller must hold mu.
+// checkWrite returns the error to report for a write whose result is err. Normally that is err itself. If the
+// write has made the file unreliable, checkWrite closes the connection and returns the reason, and every later
+// write fails with the same reason. The caller must hold s.mu.
 func (s *sqlStore) checkWrite(err error) error {
 	if lost := s.lostFileError(err); lost != nil {
 		s.gone = lost
@@ -59,7 +59,7 @@ func (s *sqlStore) checkWrite(err error) error {
 }
 
 // dropWriter closes the connection for writing, because the state of a connection is unknown after an error. The
-// caller must hold mu.
+// caller must hold s.mu.
 func (s *sqlStore) dropWriter() {
 	if s.w != nil {
 		s.releaseConnection(s.w, true)
@@ -90,7 +90,7 @@ func (s *sqlStore) Head(ctx context.Context) (audit.ChainHead, error) {
 	return h, s.wrapError("store.head", err)
 }
 
-// Append implements audit.LogStore. It does not stop when ctx ends after it has begun to write.
+// Append implements audit.LogStore. Once it has begun to write, it ignores the end of ctx.
 func (s *sqlStore) Append(ctx context.Context, b audit.WriteBatch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -162,7 +162,8 @@ func (s *sqlStore) appendBatch(ctx context.Context, b audit.WriteBatch) error {
 	return s.runTransaction(ctx, s.w, all)
 }
 
-// internAll returns the numbers by which the names of a batch are stored. It adds names that are new.
+// internAll returns the numbers that the database stores in place of the names in a batch. It adds new names to
+// the table of names.
 func (s *sqlStore) internAll(ctx context.Context, b audit.WriteBatch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
@@ -189,7 +190,7 @@ func insertArguments(r *audit.LogRow, chain int64, ids map[string]int64) []any {
 	}
 }
 
-// nilIfEmpty returns nil for an empty slice, so that all databases return the same value.
+// nilIfEmpty returns nil for an empty slice, so that both databases store NULL and return the same value.
 func nilIfEmpty(b []byte) []byte {
 	if len(b) == 0 {
 		return nil

@@ -25,7 +25,7 @@ type running struct {
 	left                          int
 }
 
-const sessionRuns = 50 // executions of a session
+const sessionRuns = 50 // executions per session
 
 func newGenerator(h audit.ChainHead) *generator {
 	return &generator{r: rand.New(rand.NewPCG(1, uint64(h.Seq))), head: h, at: time.Unix(1.7e9, 0), runs: make([]running, 8)}
@@ -124,7 +124,7 @@ func BenchmarkAppend1(b *testing.B)  { benchmarkAppends(b, 1) }
 func BenchmarkAppend64(b *testing.B) { benchmarkAppends(b, 64) }
 
 func benchmarkAppends(b *testing.B, n int) {
-	for name, place := range places {
+	for name, place := range newStores {
 		b.Run(name, func(b *testing.B) { benchmarkAppend(b, openBench(b, place(b)), n) })
 	}
 }
@@ -133,7 +133,7 @@ const million = 1_000_000
 
 // BenchmarkMillion measures queries of a store with 1,000,000 entries, for each database.
 func BenchmarkMillion(b *testing.B) {
-	for name, place := range places {
+	for name, place := range newStores {
 		b.Run(name, func(b *testing.B) { benchmarkMillion(b, place(b)) })
 	}
 }

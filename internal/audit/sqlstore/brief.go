@@ -7,7 +7,7 @@ import (
 	"retort/internal/audit"
 )
 
-// groupTable returns the table or index from which usage is added up. A condition on executions needs the whole
+// groupTable returns the table or index whose rows are added up for usage. A filter by execution needs the whole
 // table, because the index lacks the column for executions.
 func (s *sqlStore) groupTable(q *filterQuery) string {
 	if slices.ContainsFunc(q.conditions, func(c columnCondition) bool { return c.column == "execution" }) {
@@ -26,7 +26,7 @@ func (s *sqlStore) Brief(ctx context.Context, f audit.Filter) ([]audit.LogRow, e
 
 func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.LogRow, error) {
 	q, err := s.translateFilter(ctx, f)
-	if err != nil || q.none {
+	if err != nil || q.matchesNothing {
 		return nil, err
 	}
 	where, args := q.whereExcept(-1, func(column string) string { return column })

@@ -20,7 +20,7 @@ var (
 	_ audit.IndexChecker = (*sqlStore)(nil)
 )
 
-// inSnapshot runs f in a transaction that does not see changes made meanwhile.
+// inSnapshot runs f in a transaction that does not see concurrent changes.
 func (s *sqlStore) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) error {
 	c, err := s.db.Conn(ctx)
 	if err != nil {

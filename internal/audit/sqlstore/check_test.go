@@ -13,8 +13,9 @@ import (
 	"retort/internal/core"
 )
 
-// changed applies a change to a copy of an audit log, as another program could, and returns a reader of the copy.
-func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql.DB) error) *audit.LogReader {
+// readChanged applies a change to a copy of an audit log, as another program could, and returns a reader of the
+// copy.
+func readChanged(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql.DB) error) *audit.LogReader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "record-1.db")
 	must(t, os.WriteFile(path, whole, 0o600))
@@ -33,8 +34,8 @@ func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql
 	return seen
 }
 
-// statements returns a change that executes SQL statements.
-func statements(all ...string) func(db *sql.DB) error {
+// execStatements returns a change that executes SQL statements.
+func execStatements(all ...string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		for _, s := range all {
 			if _, err := db.Exec(s); err != nil {
@@ -45,10 +46,10 @@ func statements(all ...string) func(db *sql.DB) error {
 	}
 }
 
-// keptLog returns a closed audit log with some executions, together with the content of its file.
-func keptLog(t *testing.T) (*audit.LogReader, []byte) {
+// writtenLog returns a reader of a closed audit log with some executions, together with the content of its file.
+func writtenLog(t *testing.T) (*audit.LogReader, []byte) {
 	t.Helper()
-	l, r, path := begun(t, Options{})
+	l, r, path := openLog(t, Options{})
 	for i := range 20 {
 		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
 	}
@@ -62,8 +63,8 @@ func keptLog(t *testing.T) (*audit.LogReader, []byte) {
 	return r, whole
 }
 
-// hide returns a change that removes an execution from all indexes, while the schema stays the same.
-func hide(execution string) func(db *sql.DB) error {
+// hideExecution returns a change that removes an execution from all indexes, while the schema stays the same.
+func hideExecution(execution string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		made, err := schemaOf(background, db)
 		if err != nil {
@@ -80,7 +81,7 @@ func hide(execution string) func(db *sql.DB) error {
 			} else {
 				evil += " WHERE execution <> CAST('" + execution + "' AS BLOB)"
 			}
-			if err := statements(evil)(db); err != nil {
+			if err := execStatements(evil)(db); err != nil {
 				return err
 			}
 			var good, bad int
@@ -89,7 +90,7 @@ func hide(execution string) func(db *sql.DB) error {
 				return err
 			}
 			set := "UPDATE sqlite_schema SET rootpage = %d WHERE name = '%s'"
-			err := statements("PRAGMA writable_schema = ON", fmt.Sprintf(set, bad, index), fmt.Sprintf(set, good, "evil"),
+			err := execStatements("PRAGMA writable_schema = ON", fmt.Sprintf(set, bad, index), fmt.Sprintf(set, good, "evil"),
 				"PRAGMA writable_schema = RESET", "DROP INDEX evil")(db)
 			if err != nil {
 				return err
@@ -102,14 +103,14 @@ func hide(execution string) func(db *sql.DB) error {
 // TestHiddenByIndexes checks that entries which the indexes omit are still found, and that a warning names the
 // indexes.
 func TestHiddenByIndexes(t *testing.T) {
-	r, whole := keptLog(t)
-	seen := changed(t, r, whole, hide("x7"))
+	r, whole := writtenLog(t)
+	seen := readChanged(t, r, whole, hideExecution("x7"))
 	v, err := seen.Verify(background, audit.VerifyOptions{})
 	if must(t, err); v.OK || v.First.What != audit.Damaged || !strings.Contains(v.First.Says, "index") || v.Entries != 82 {
 		t.Errorf("%+v", v)
 	}
 	for _, f := range []audit.Filter{{}, {Executions: []string{"x7"}}, {Tool: "update"}, {Kinds: []string{"end"}}, {Session: "s"}} {
-		page, err := changed(t, r, whole, hide("x7")).Find(background, audit.Query{Filter: f, Limit: 1000})
+		page, err := readChanged(t, r, whole, hideExecution("x7")).Find(background, audit.Query{Filter: f, Limit: 1000})
 		must(t, err)
 		n := 0
 		for _, e := range page.Entries {
@@ -121,7 +122,7 @@ func TestHiddenByIndexes(t *testing.T) {
 			t.Errorf("%+v: %d entries of the execution, %v", f, n, page.Warnings)
 		}
 	}
-	sound := changed(t, r, whole, statements())
+	sound := readChanged(t, r, whole, execStatements())
 	want, err := sound.SumUsage(background, audit.UsageSpan{}, true)
 	must(t, err)
 	got, err := seen.SumUsage(background, audit.UsageSpan{}, true)
@@ -135,9 +136,9 @@ func TestHiddenByIndexes(t *testing.T) {
 
 // TestCounts checks that counting entries, as for large files, detects indexes that omit some.
 func TestCounts(t *testing.T) {
-	r, whole := keptLog(t)
-	for want, change := range map[bool]func(*sql.DB) error{false: hide("x7"), true: statements()} {
-		own := changed(t, r, whole, change).Stores[0].(*sqlStore)
+	r, whole := writtenLog(t)
+	for want, change := range map[bool]func(*sql.DB) error{false: hideExecution("x7"), true: execStatements()} {
+		own := readChanged(t, r, whole, change).Stores[0].(*sqlStore)
 		c, err := own.db.Conn(background)
 		must(t, err)
 		if err := own.databaseEngine.(*sqliteEngine).checkCounts(background, c); (err == nil) != want {
@@ -150,12 +151,12 @@ func TestCounts(t *testing.T) {
 // TestAlteredSchema checks that a file is neither read nor written if it has additional or missing tables, indexes,
 // views or triggers.
 func TestAlteredSchema(t *testing.T) {
-	r, whole := keptLog(t)
+	r, whole := writtenLog(t)
 	for _, s := range []string{
 		"CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END", "CREATE VIEW w AS SELECT 1", "CREATE INDEX i ON entries (code)",
 		"DROP INDEX by_kind", "CREATE TABLE extra (a)", "ALTER TABLE keys ADD COLUMN a",
 	} {
-		seen := changed(t, r, whole, statements(s))
+		seen := readChanged(t, r, whole, execStatements(s))
 		if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK {
 			t.Errorf("%s: %+v, %v", s, v, err)
 		}
@@ -163,15 +164,15 @@ func TestAlteredSchema(t *testing.T) {
 		must(t, os.WriteFile(path, whole, 0o600))
 		db, err := sql.Open("sqlite", path)
 		must(t, err)
-		must(t, errors.Join(statements(s)(db), db.Close()))
-		_ = refusedIn(t, path, Options{}, "a program other than Retort")
+		must(t, errors.Join(execStatements(s)(db), db.Close()))
+		_ = mustRefuse(t, path, Options{}, "a program other than Retort")
 	}
 }
 
 // TestTablesBesideEntries checks that Verify finds changes in every table of the database apart from the table of
 // entries.
 func TestTablesBesideEntries(t *testing.T) {
-	r, whole := keptLog(t)
+	r, whole := writtenLog(t)
 	for _, s := range []string{
 		"DELETE FROM keys", "DELETE FROM keys WHERE id = CAST('x3' AS BLOB)", "UPDATE keys SET live = 0 WHERE id = CAST('x3' AS BLOB)",
 		"UPDATE keys SET wrapped = zeroblob(60) WHERE id = CAST('x3' AS BLOB)",
@@ -183,13 +184,13 @@ func TestTablesBesideEntries(t *testing.T) {
 		"DELETE FROM opened", "UPDATE opened SET execution = CAST('x3' AS BLOB)", "INSERT INTO opened SELECT name, CAST('x3' AS BLOB) FROM chains",
 		"UPDATE names SET name = CAST('other' AS BLOB) WHERE name = CAST('crm' AS BLOB)",
 	} {
-		seen := changed(t, r, whole, statements(s))
+		seen := readChanged(t, r, whole, execStatements(s))
 		if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK {
 			t.Errorf("%s: %+v, %v", s, v, err)
 		}
 	}
 	// Without the keys, whether each body has one is seen as well.
-	seen := changed(t, r, whole, statements("DELETE FROM keys"))
+	seen := readChanged(t, r, whole, execStatements("DELETE FROM keys"))
 	seen.Keys.Bodies = nil
 	if v, err := seen.Verify(background, audit.VerifyOptions{}); err != nil || v.OK || v.First.What != audit.Keyless {
 		t.Errorf("%+v, %v", v, err)
@@ -199,7 +200,7 @@ func TestTablesBesideEntries(t *testing.T) {
 // TestErasureNamesKeys checks that Verify accepts missing keys only if an erasure entry lists them. If that entry
 // cannot be recorded, nothing must be erased.
 func TestErasureNamesKeys(t *testing.T) {
-	l, r, path := begun(t, Options{Forgets: true})
+	l, r, path := openLog(t, Options{Forgets: true})
 	for i := range 1200 {
 		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
 	}
@@ -224,7 +225,7 @@ func TestErasureNamesKeys(t *testing.T) {
 	must(t, l.Close())
 	whole, err := os.ReadFile(path)
 	must(t, err)
-	v, err := changed(t, r, whole, statements("DELETE FROM keys WHERE id = CAST('y' AS BLOB)")).Verify(background, audit.VerifyOptions{})
+	v, err := readChanged(t, r, whole, execStatements("DELETE FROM keys WHERE id = CAST('y' AS BLOB)")).Verify(background, audit.VerifyOptions{})
 	if must(t, err); v.OK || v.First.What != audit.Keyless || !strings.Contains(v.First.Says, "missing keys: 1") {
 		t.Errorf("%+v", v)
 	}

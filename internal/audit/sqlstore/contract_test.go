@@ -23,15 +23,16 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// places maps each database to a function that returns the address of a new store, which can be opened repeatedly.
-var places = map[string]func(t testing.TB) (url string){
-	"postgres": database,
+// newStores maps each database to a function that returns the address of a new store, which can be opened
+// repeatedly.
+var newStores = map[string]func(t testing.TB) (url string){
+	"postgres": newDatabase,
 	"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "record.db") },
 }
 
-// contract runs a test once with each database.
-func contract(t *testing.T, f func(t *testing.T, url string)) {
-	for name, place := range places {
+// runWithEach runs a test once with each database.
+func runWithEach(t *testing.T, f func(t *testing.T, url string)) {
+	for name, place := range newStores {
 		t.Run(name, func(t *testing.T) { f(t, place(t)) })
 	}
 }
@@ -73,8 +74,8 @@ func all(t testing.TB, rows iter.Seq2[audit.LogRow, error]) (list []audit.LogRow
 	return list
 }
 
-// next returns n simple rows that follow the head of the store's chain.
-func next(t testing.TB, s audit.LogStore, n int) (rows []audit.LogRow) {
+// nextRows returns n simple rows that follow the head of the store's chain.
+func nextRows(t testing.TB, s audit.LogStore, n int) (rows []audit.LogRow) {
 	h := head(t, s)
 	for i := range n {
 		rows = append(rows, audit.LogRow{Chain: h.Chain, Seq: h.Seq + int64(i) + 1, At: int64(1e18) + h.Seq + int64(i), Kind: "call", Hash: bytes.Repeat([]byte{byte(i)}, 32)})
@@ -83,13 +84,13 @@ func next(t testing.TB, s audit.LogStore, n int) (rows []audit.LogRow) {
 }
 
 func TestHead(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
 		h := head(t, s)
 		if _, ok := chainOf(h.Chain); !ok || h.Seq != 0 || h.Hash != nil || h.Base != 0 {
 			t.Fatalf("%+v is no new head", h)
 		}
-		rows := next(t, s, 5)
+		rows := nextRows(t, s, 5)
 		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 		want := audit.ChainHead{Chain: h.Chain, Seq: 5, Hash: rows[4].Hash}
 		if got := head(t, s); !cmp.Equal(got, want) {
@@ -113,9 +114,9 @@ func TestHead(t *testing.T) {
 // TestRowsComeBackAsTheyWere checks that both databases return rows with arbitrary bytes unchanged.
 func TestRowsComeBackAsTheyWere(t *testing.T) {
 	odd := []string{"", "plain", "zürich 東京 🜔", "zero\x00byte\x00", "broken \xff\xfe\xc3(", "' \" ; -- \\", strings.Repeat("long", 5000)}
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := next(t, s, len(odd)+3)
+		rows := nextRows(t, s, len(odd)+3)
 		for i, o := range odd {
 			r := &rows[i]
 			r.Kind, r.Execution, r.Session, r.Principal, r.Server, r.Tool, r.Status = o, o+"e", o, o+"p", o+"v", o+"t", o+"s"
@@ -155,9 +156,9 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 3)}))
 		for name, change := range map[string]func(rows []audit.LogRow){
 			"again":        func(rows []audit.LogRow) { rows[0].Seq, rows[1].Seq = 3, 4 },
 			"a gap":        func(rows []audit.LogRow) { rows[0].Seq, rows[1].Seq = 5, 6 },
@@ -166,7 +167,7 @@ func TestAppendRefuses(t *testing.T) {
 			"much risk":    func(rows []audit.LogRow) { rows[1].Risk = 101 },
 			"no hash":      func(rows []audit.LogRow) { rows[1].Hash = nil },
 		} {
-			rows := next(t, s, 2)
+			rows := nextRows(t, s, 2)
 			change(rows)
 			err := s.Append(background, audit.WriteBatch{Rows: rows, Keys: []audit.BodyKey{{ID: name}}, Opened: []string{name}})
 			var known *core.Error
@@ -181,22 +182,22 @@ func TestAppendRefuses(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(background)
 		cancel()
-		if err := s.Append(ended, audit.WriteBatch{Rows: next(t, s, 1)}); !errors.Is(err, context.Canceled) {
+		if err := s.Append(ended, audit.WriteBatch{Rows: nextRows(t, s, 1)}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		must(t, s.Append(background, audit.WriteBatch{Keys: []audit.BodyKey{{ID: "twice"}}}))
-		if err := s.Append(background, audit.WriteBatch{Rows: next(t, s, 1), Keys: []audit.BodyKey{{ID: "twice"}}}); err == nil || head(t, s).Seq != 3 {
+		if err := s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1), Keys: []audit.BodyKey{{ID: "twice"}}}); err == nil || head(t, s).Seq != 3 {
 			t.Error("a key was written twice: ", err, head(t, s))
 		}
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 		if got := len(all(t, s.Walk(background, head(t, s).Chain, 1))); got != 4 {
 			t.Errorf("%d rows", got)
 		}
 	})
 }
 
-// model returns the rows that Find must return. rows must be sorted newest first.
-func model(rows []audit.LogRow, f audit.Filter) (found []audit.LogRow) {
+// filterRows returns the rows that Find must return. rows must be sorted newest first.
+func filterRows(rows []audit.LogRow, f audit.Filter) (found []audit.LogRow) {
 	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
 	is := func(want, s string) bool { return want == "" || want == s }
 	for _, r := range rows {
@@ -219,11 +220,11 @@ func number(chain string) int64 {
 	return n
 }
 
-// mixed appends rows in which each column has few different values, and times repeat and are out of order.
-func mixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
+// appendMixed appends rows in which each column has few different values, and times repeat and are out of order.
+func appendMixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
-	rows := next(t, s, n)
+	rows := nextRows(t, s, n)
 	for i := range rows {
 		row := &rows[i]
 		row.At = int64(1e18) + int64(i/7)*int64(time.Minute) + r.Int64N(3)*int64(time.Hour)
@@ -238,8 +239,8 @@ func mixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
 	return rows
 }
 
-// anyFilter returns a random filter whose values mostly come from rows.
-func anyFilter(r *rand.Rand, rows []audit.LogRow) (f audit.Filter) {
+// randomFilter returns a random filter whose values mostly come from rows.
+func randomFilter(r *rand.Rand, rows []audit.LogRow) (f audit.Filter) {
 	like := rows[r.IntN(len(rows))]
 	some := func(set func()) {
 		if r.IntN(4) == 0 {
@@ -268,22 +269,22 @@ func anyFilter(r *rand.Rand, rows []audit.LogRow) (f audit.Filter) {
 }
 
 func TestFind(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
 		n, filters := 2500, 100
 		if testenv.Full() {
 			n, filters = 6000, 300
 		}
-		rows := mixed(t, s, n, 1)
+		rows := appendMixed(t, s, n, 1)
 		slices.SortFunc(rows, func(a, b audit.LogRow) int { return compareNewest(rawRow{LogRow: a}, rawRow{LogRow: b}) })
 		r := rand.New(rand.NewPCG(2, 2))
 		found := 0
 		for range filters {
-			f := anyFilter(r, rows)
+			f := randomFilter(r, rows)
 			if f.Before != nil && number(f.Before.Chain) == 0 {
 				continue // see TestFindBefore
 			}
-			want, got := model(rows, f), all(t, s.Find(background, f))
+			want, got := filterRows(rows, f), all(t, s.Find(background, f))
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%+v gives %d rows, want %d", f, len(got), len(want))
 			}
@@ -302,13 +303,13 @@ func TestFind(t *testing.T) {
 
 // TestFindBefore checks that reading page by page returns each row exactly once, and that a consumer may stop early.
 func TestFindBefore(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 3000, 3)
+		rows := appendMixed(t, s, 3000, 3)
 		for i := range rows {
 			rows[i].At = rows[0].At // see model
 		}
-		same := next(t, s, 2500)
+		same := nextRows(t, s, 2500)
 		for i := range same {
 			same[i].At = 5
 		}
@@ -348,14 +349,14 @@ func TestFindBefore(t *testing.T) {
 				break
 			}
 		}
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 	})
 }
 
 func TestWalk(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 2*rowsPerRead, 4)
+		rows := appendMixed(t, s, 2*rowsPerRead, 4)
 		for _, from := range []int64{0, 1, 2, rowsPerRead, rowsPerRead + 1, 2 * rowsPerRead, 2*rowsPerRead + 1} {
 			got := all(t, s.Walk(background, rows[0].Chain, from))
 			if want := rows[min(max(from-1, 0), 2*rowsPerRead):]; !slices.EqualFunc(got, want, func(a, b audit.LogRow) bool { return reflect.DeepEqual(a, b) }) {
@@ -371,12 +372,12 @@ func TestWalk(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 11000, 5) // spread over two days
+		rows := appendMixed(t, s, 11000, 5) // spread over two days
 		for _, f := range []audit.Filter{{}, {Principal: "bob", MinRisk: 5}, {Kinds: []string{"unheard"}}, {Chain: "x"}} {
 			sums := map[audit.UsageGroup]audit.UsageGroup{}
-			for _, r := range model(rows, f) {
+			for _, r := range filterRows(rows, f) {
 				key := audit.UsageGroup{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
 				g, there := sums[key]
 				if !there {
@@ -399,7 +400,7 @@ func TestGroups(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
 		var keys []audit.BodyKey
 		var ids []string
@@ -449,7 +450,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestOpened(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
 		check := func(want ...string) {
 			t.Helper()
@@ -458,7 +459,7 @@ func TestOpened(t *testing.T) {
 			}
 		}
 		check()
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1), Opened: []string{"c", "a", "b\x00"}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1), Opened: []string{"c", "a", "b\x00"}}))
 		must(t, s.Append(background, audit.WriteBatch{Opened: []string{"d", "e", "a"}, Closed: []string{"d", "c", "unheard"}}))
 		check("a", "b\x00", "e")
 		must(t, s.Close())
@@ -470,9 +471,9 @@ func TestOpened(t *testing.T) {
 }
 
 func TestDrop(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 2*maxRowsPerDelete+500, 6)
+		rows := appendMixed(t, s, 2*maxRowsPerDelete+500, 6)
 		before, err := s.Size(background)
 		must(t, err)
 		for _, step := range []struct{ upTo, base int64 }{{0, 0}, {100, 100}, {50, 100}, {2*maxRowsPerDelete + 400, 2*maxRowsPerDelete + 400}} {
@@ -488,12 +489,12 @@ func TestDrop(t *testing.T) {
 			t.Errorf("%d rows are found", n)
 		}
 		must(t, s.Drop(background, "x", 1))
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 		must(t, s.Drop(background, rows[0].Chain, 1<<40))
 		if h := head(t, s); h.Base != h.Seq || h.Seq != int64(len(rows))+10 {
 			t.Errorf("%+v", h)
 		}
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 		if _, err := s.Forget(background, nil); err != nil { // takes in the log
 			t.Error(err)
 		}
@@ -505,9 +506,9 @@ func TestDrop(t *testing.T) {
 
 // TestReadersBesideAWriter checks that concurrent readers see only complete batches while another connection writes.
 func TestReadersBesideAWriter(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 		chain := head(t, s).Chain
 		stop := make(chan struct{})
 		var readers sync.WaitGroup
@@ -542,7 +543,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 			batches = 200
 		}
 		for range batches {
-			must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+			must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 		}
 		close(stop)
 		readers.Wait()
@@ -550,9 +551,9 @@ func TestReadersBesideAWriter(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		w := open(t, url, Options{})
-		must(t, w.Append(background, audit.WriteBatch{Rows: next(t, w, 1), Keys: []audit.BodyKey{{ID: "k"}}}))
+		must(t, w.Append(background, audit.WriteBatch{Rows: nextRows(t, w, 1), Keys: []audit.BodyKey{{ID: "k"}}}))
 		chain := head(t, w).Chain
 		r := open(t, url, Options{ReadOnly: true})
 		_, err1 := r.Head(background)
@@ -564,7 +565,7 @@ func TestReadOnly(t *testing.T) {
 				t.Error(i, err)
 			}
 		}
-		must(t, w.Append(background, audit.WriteBatch{Rows: next(t, w, 1)}))
+		must(t, w.Append(background, audit.WriteBatch{Rows: nextRows(t, w, 1)}))
 		must(t, w.Close())
 		if got := all(t, r.Walk(background, chain, 1)); len(got) != 2 {
 			t.Errorf("%d rows", len(got))

@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// disk mounts a new file system of a few megabytes for a test, and returns the folder at which it is mounted.
-func disk(t *testing.T) (dir string) {
+// mountDisk mounts a new file system of a few megabytes for a test, and returns the folder at which it is mounted.
+func mountDisk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
@@ -23,8 +23,8 @@ func disk(t *testing.T) (dir string) {
 	return dir
 }
 
-// fails makes the test fail unless Append returns an error whose hint contains a certain word.
-func fails(t *testing.T, s audit.LogStore, b audit.WriteBatch, hint string) {
+// mustFail fails the test unless Append returns an error whose hint contains the given text.
+func mustFail(t *testing.T, s audit.LogStore, b audit.WriteBatch, hint string) {
 	t.Helper()
 	err := s.Append(background, b)
 	var known *core.Error
@@ -48,23 +48,23 @@ func whole(t *testing.T, s audit.LogStore) {
 // TestFullDisk checks that a batch for which the disk has no room is not written, and that the same store works again
 // once there is room.
 func TestFullDisk(t *testing.T) {
-	dir := disk(t)
+	dir := mountDisk(t)
 	s := open(t, filepath.Join(dir, "r.db"), Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 	filler := filepath.Join(dir, "filler")
 	for range 3 {
 		data := make([]byte, 4<<20)
 		_ = os.WriteFile(filler, data, 0o600) // until the disk is full
 		for range 3 {
-			b := audit.WriteBatch{Rows: next(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
+			b := audit.WriteBatch{Rows: nextRows(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
 			for i := range b.Rows {
 				b.Rows[i].Body = make([]byte, 10000)
 			}
-			fails(t, s, b, "full")
+			mustFail(t, s, b, "full")
 			whole(t, s)
 		}
 		must(t, os.Remove(filler))
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 30)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 30)}))
 		whole(t, s)
 	}
 	must(t, s.Close())
@@ -72,10 +72,10 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestReadOnlyDisk(t *testing.T) {
-	dir := disk(t)
+	dir := mountDisk(t)
 	path := filepath.Join(dir, "r.db")
 	s := open(t, path, Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 	chain := head(t, s).Chain
 	must(t, s.Close())
 	remount := func(flags uintptr) {
@@ -92,7 +92,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	remount(syscall.MS_RDONLY)
 	read()
-	refusedIn(t, path, Options{}, "cannot be written")
+	mustRefuse(t, path, Options{}, "cannot be written")
 	remount(0)
 	read()
 	s = open(t, path, Options{})
@@ -115,15 +115,15 @@ func TestReadOnlyDisk(t *testing.T) {
 // the next write.
 func TestDiskFails(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "r.db"), Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10)}))
 	own := s.(*sqlStore)
 	_, err := own.w.ExecContext(background, "PRAGMA max_page_count = 1") // no less than there are
 	must(t, err)
-	b := audit.WriteBatch{Rows: next(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
+	b := audit.WriteBatch{Rows: nextRows(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
 	for i := range b.Rows {
 		b.Rows[i].Body = make([]byte, 10000)
 	}
-	fails(t, s, b, "full")
+	mustFail(t, s, b, "full")
 	whole(t, s)
 	must(t, s.Append(background, audit.WriteBatch{Rows: b.Rows})) // by another connection
 	whole(t, s)
@@ -131,7 +131,7 @@ func TestDiskFails(t *testing.T) {
 
 // TestFullDiskLeavesNoFile checks that no incomplete file remains if the disk has no room for a new one.
 func TestFullDiskLeavesNoFile(t *testing.T) {
-	dir := disk(t)
+	dir := mountDisk(t)
 	must(t, os.Mkdir(filepath.Join(dir, "audit"), 0o700))
 	filler := filepath.Join(dir, "filler")
 	_ = os.WriteFile(filler, make([]byte, 4<<20), 0o600) // until the disk is full
@@ -158,5 +158,5 @@ func TestFullDiskLeavesNoFile(t *testing.T) {
 	}
 	must(t, os.Remove(filler))
 	s := open(t, filepath.Join(dir, "audit")+"/", Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 }

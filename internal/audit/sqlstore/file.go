@@ -51,7 +51,7 @@ func (e *sqliteEngine) createFile(ctx context.Context) error {
 	return seal.SyncDir(filepath.Dir(e.path))
 }
 
-// makeDatabase creates a database file with all tables and no entries, in write-ahead mode.
+// makeDatabase creates a database file with empty tables, in write-ahead mode.
 func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -88,9 +88,9 @@ func removeUnfinished(path string) {
 }
 
 // inspectHeader reads the beginning of the file without opening it as a database, which could change it. fresh is
-// true if the file is missing or empty. The error says if the file is not an audit log. It must not be called while
-// this process has the file open as a database, because closing any descriptor of a file releases all locks that the
-// process holds on it.
+// true if the file is missing or empty. It returns an error if the file is not an audit log. It must not be called
+// while this process has the file open as a database, because closing any descriptor of a file releases all locks
+// that the process holds on it.
 func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func (e *sqliteEngine) noteFiles() (err error) {
 		return err
 	}
 	for i, suffix := range sidecarSuffixes {
-		if e.beside[i], err = os.Lstat(e.path + suffix); err != nil {
+		if e.sidecars[i], err = os.Lstat(e.path + suffix); err != nil {
 			return fmt.Errorf("%w: %w", audit.ErrGone, err)
 		}
 	}
@@ -165,7 +165,7 @@ func (e *sqliteEngine) lostFileError(err error) error {
 		return err
 	}
 	for i, suffix := range sidecarSuffixes {
-		if err := e.checkSameFile(e.path+suffix, e.beside[i]); err != nil {
+		if err := e.checkSameFile(e.path+suffix, e.sidecars[i]); err != nil {
 			return err
 		}
 	}

@@ -17,15 +17,15 @@ const rowsPerRead = 1000
 type columnCondition struct {
 	column string
 	values []any
-	empty  bool // one of values is the empty name, which not all indices have
+	empty  bool // whether values contains the empty name, which some indexes omit
 }
 
 // filterQuery holds a filter translated to SQL: conditions on columns, in which names are replaced by their numbers.
 type filterQuery struct {
-	conditions []columnCondition
-	where      string // what is asked besides
-	args       []any
-	none       bool // nothing can fit
+	conditions     []columnCondition
+	where          string // SQL of all further conditions
+	args           []any
+	matchesNothing bool // no row can match
 }
 
 func (q *filterQuery) addCondition(where string, args ...any) {
@@ -33,7 +33,7 @@ func (q *filterQuery) addCondition(where string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// whereClause returns the condition as SQL, and its arguments. column is the SQL expression for the column.
+// whereClause returns the condition as SQL with its arguments. column is the SQL expression for the column.
 func (c columnCondition) whereClause(column string) (string, []any) {
 	if c.column == "risk" {
 		return column + " >= ?", c.values[:1]
@@ -41,8 +41,8 @@ func (c columnCondition) whereClause(column string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// whereExcept returns the SQL of all conditions but one, together with their arguments. It omits the condition with
-// index lead. The last argument is a function that returns the SQL expression for a column.
+// whereExcept returns the SQL of all conditions except the one with index lead, together with their arguments. The
+// function written returns the SQL expression for a column.
 func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
@@ -70,7 +70,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
 		where, args, maybe := s.chainCondition(chain)
-		if q.none = !ok || !maybe; q.none {
+		if q.matchesNothing = !ok || !maybe; q.matchesNothing {
 			return q, nil
 		}
 		if where != "" {
@@ -95,7 +95,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 		for risk := f.MinRisk; risk <= maxRisk; risk++ {
 			c.values = append(c.values, risk)
 		}
-		q.conditions, q.none = append(q.conditions, c), len(c.values) == 0
+		q.conditions, q.matchesNothing = append(q.conditions, c), len(c.values) == 0
 	}
 	one := func(name string) []string {
 		if name == "" {
@@ -136,7 +136,7 @@ func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column 
 			c.values, c.empty = append(c.values, id), c.empty || id == 0
 		}
 	}
-	q.none = q.none || len(c.values) == 0
+	q.matchesNothing = q.matchesNothing || len(c.values) == 0
 	q.conditions = append(q.conditions, c)
 	return nil
 }

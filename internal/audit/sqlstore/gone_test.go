@@ -30,8 +30,8 @@ func TestFileIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "audit")
 			s := open(t, dir+"/", Options{})
-			must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 2)}))
-			rows := next(t, s, 1)
+			must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 2)}))
+			rows := nextRows(t, s, 1)
 			must(t, spoil(filepath.Join(dir, "record-1.db")))
 			if err := s.Append(background, audit.WriteBatch{Rows: rows}); !errors.Is(err, audit.ErrGone) {
 				t.Errorf("%v", err)
@@ -43,7 +43,7 @@ func TestFileIsGone(t *testing.T) {
 			if h := head(t, another); h.Seq != 0 || h.Chain == rows[0].Chain {
 				t.Errorf("%v is not new", h)
 			}
-			must(t, another.Append(background, audit.WriteBatch{Rows: next(t, another, 1)}))
+			must(t, another.Append(background, audit.WriteBatch{Rows: nextRows(t, another, 1)}))
 		})
 	}
 }
@@ -60,7 +60,7 @@ func TestFresh(t *testing.T) {
 	if files, err := ListFiles(dir); len(files) != 2 || err != nil {
 		t.Error(files, err)
 	}
-	_ = refusedIn(t, filepath.Join(dir, "record-1.db"), Options{Fresh: true}, "already")
+	_ = mustRefuse(t, filepath.Join(dir, "record-1.db"), Options{Fresh: true}, "already")
 }
 
 // TestCutOff checks that a file can be created although an interrupted creation left files behind.
@@ -69,12 +69,12 @@ func TestCutOff(t *testing.T) {
 	for _, suffix := range []string{"", ".new", ".new-journal", ".new-wal"} {
 		must(t, os.WriteFile(path+suffix, []byte(strings.Repeat("x", 5000))[:5000*min(len(suffix), 1)], 0o600))
 	}
-	err := refusedIn(t, path, Options{ReadOnly: true}, "empty")
+	err := mustRefuse(t, path, Options{ReadOnly: true}, "empty")
 	if !errors.Is(err, audit.ErrEmpty) {
 		t.Error(err)
 	}
 	s := open(t, path, Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 	if left, _ := filepath.Glob(path + ".new*"); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}

@@ -89,11 +89,11 @@ func (s *sqlStore) KeysOf(ctx context.Context, principal, session string) ([]str
 	return names, s.wrapError("store.keys", err)
 }
 
-// Forget implements audit.LogStore. After an error the caller can repeat it with the same IDs.
+// Forget implements audit.LogStore. After an error it can be called again with the same IDs.
 func (s *sqlStore) Forget(ctx context.Context, ids []string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reads && s.forgets {
+	if s.readOnly && s.mayForget {
 		return s.forgetReadOnly(ctx, ids)
 	}
 	if err := s.ensureWriter(ctx); err != nil {

@@ -47,7 +47,7 @@ func (n *nameCache) addName(id int64, name string) {
 	n.ids[name], n.text[id] = id, name
 }
 
-// nameOf returns the name that has the number id.
+// nameOf returns the name for which the database stores the number id.
 func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	if name, ok := s.names.lookupName(id); ok {
 		return name, nil

@@ -24,19 +24,18 @@ const schemaName = "retort"
 // writeTimeout bounds each statement that writes, so that an unreachable server does not block the engine forever.
 const writeTimeout = 30 * time.Second
 
-// sessionPollInterval is the time between two checks whether the PostgreSQL server has ended a session that was
-// terminated.
+// sessionPollInterval is the time between two checks whether a terminated session has ended.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgresEngine implements databaseEngine with a PostgreSQL database, to which several engines may write, each its
-// own chain. An engine claims its chain with an advisory lock, which belongs to its connection. Therefore the
-// connection must be direct or go through a pooler in session mode.
+// postgresEngine implements databaseEngine with a PostgreSQL database. Several engines may write to the database,
+// each to its own chain. An engine claims its chain with an advisory lock, which belongs to its connection.
+// Therefore the connection must be direct or go through a pooler in session mode.
 type postgresEngine struct {
-	where   string // without a password
+	where   string // address without the password
 	owner   string
 	left    bool
-	chain   int64 // 0: none yet
-	backend int   // process of the server that has the lock
+	chain   int64 // 0: no chain was claimed yet
+	backend int   // process ID of the server process that holds the lock
 	used    time.Time
 }
 
@@ -60,7 +59,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.LogStore,
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
 	e := &postgresEngine{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
-	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
+	s := &sqlStore{databaseEngine: e, readOnly: o.ReadOnly, mayForget: o.Forgets, db: stdlib.OpenDB(*config)}
 	s.db.SetMaxOpenConns(1 + maxReadConns)
 	s.db.SetMaxIdleConns(1 + maxReadConns)
 	defer func() {
@@ -128,8 +127,8 @@ func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Con
 	return c, chain, err
 }
 
-// chooseChain finds a chain that belongs to the owner and that no running engine uses, and locks it. If there is no
-// such chain, it creates one, unless only an existing chain is wanted.
+// chooseChain finds a chain that belongs to the owner and that no running engine uses, and locks it. If there is
+// no such chain, it creates one or, if only an existing chain may be continued, returns ErrNone.
 func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// server returns the PostgreSQL server that all tests share. The first test that needs it starts it.
-var server = sync.OnceValues(testenv.StartPostgres)
+// sharedServer returns the PostgreSQL server that all tests share. The first test that needs it starts it.
+var sharedServer = sync.OnceValues(testenv.StartPostgres)
 
 var databases atomic.Int64
 
@@ -30,18 +30,18 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if databases.Load() > 0 {
-		if p, err := server(); err == nil {
+		if p, err := sharedServer(); err == nil {
 			p.Stop()
 		}
 	}
 	os.Exit(code)
 }
 
-// database creates a new database and returns its address.
-func database(t testing.TB) (url string) {
+// newDatabase creates a new database and returns its address.
+func newDatabase(t testing.TB) (url string) {
 	t.Helper()
 	n := databases.Add(1)
-	p, err := server()
+	p, err := sharedServer()
 	testenv.Missing(t, "postgres", err)
 	c, err := pgx.Connect(context.Background(), p.URL("postgres"))
 	must(t, err)
@@ -52,8 +52,8 @@ func database(t testing.TB) (url string) {
 	return p.URL(name)
 }
 
-// direct returns a connection to the database that bypasses the store.
-func direct(t *testing.T, url string) *pgx.Conn {
+// connectDirectly returns a connection to the database that bypasses the store.
+func connectDirectly(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(background, url)
 	must(t, err)
@@ -61,11 +61,11 @@ func direct(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// cut terminates the connections that own a chain, as a network failure would. It waits until the server has released
-// the chains, because the server does not end a session at once.
-func cut(t *testing.T, url string) {
+// cutConnections terminates the connections that own a chain, as a network failure would. It waits until the
+// server has released the chains, which takes some time.
+func cutConnections(t *testing.T, url string) {
 	t.Helper()
-	c := direct(t, url)
+	c := connectDirectly(t, url)
 	const owners = "FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 	_, err := c.Exec(background, "SELECT pg_terminate_backend(pid) "+owners)
 	must(t, err)
@@ -78,7 +78,7 @@ func cut(t *testing.T, url string) {
 // TestChainsOfPostgres checks that several engines can write to one database, each its own chain, and that a chain is
 // continued later.
 func TestChainsOfPostgres(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	stores := make([]audit.LogStore, 4)
 	var all4 sync.WaitGroup
 	for i := range stores {
@@ -91,7 +91,7 @@ func TestChainsOfPostgres(t *testing.T) {
 			t.Fatal("one was not opened")
 		}
 		defer s.Close()
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10+i), Opened: []string{"same"}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 10+i), Opened: []string{"same"}}))
 		chains[head(t, s).Chain] = head(t, s).Seq
 	}
 	if len(chains) != 4 {
@@ -137,12 +137,12 @@ func TestChainsOfPostgres(t *testing.T) {
 
 // TestIdleConnection checks that an entry is written over a new connection if the old one was cut while it was idle.
 func TestIdleConnection(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	s := open(t, url, Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 3)}))
 	for range 2 {
-		rows := next(t, s, 2)
-		cut(t, url)
+		rows := nextRows(t, s, 2)
+		cutConnections(t, url)
 		s.(*sqlStore).databaseEngine.(*postgresEngine).used = time.Time{} // long ago
 		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 	}
@@ -152,12 +152,12 @@ func TestIdleConnection(t *testing.T) {
 }
 
 func TestLostConnection(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	s := open(t, url, Options{})
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 3)}))
 	h := head(t, s)
-	rows := next(t, s, 2)
-	cut(t, url)
+	rows := nextRows(t, s, 2)
+	cutConnections(t, url)
 	if err := s.Append(background, audit.WriteBatch{Rows: rows}); err == nil {
 		t.Error("it was written over a connection that was cut")
 	} else if known := core.AsError(err); known.Hint == "" {
@@ -168,7 +168,7 @@ func TestLostConnection(t *testing.T) {
 	}
 	must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 
-	cut(t, url)
+	cutConnections(t, url)
 	thief := open(t, url, Options{})
 	if head(t, thief).Chain != h.Chain {
 		t.Fatal("the chain was not free")
@@ -182,7 +182,7 @@ func TestLostConnection(t *testing.T) {
 			t.Error("it writes a chain that another one has")
 		}
 	}
-	must(t, thief.Append(background, audit.WriteBatch{Rows: next(t, thief, 1)}))
+	must(t, thief.Append(background, audit.WriteBatch{Rows: nextRows(t, thief, 1)}))
 	must(t, thief.Close())
 	if got := head(t, s); got.Chain != h.Chain || got.Seq != 6 {
 		t.Errorf("%+v", got)
@@ -192,7 +192,7 @@ func TestLostConnection(t *testing.T) {
 // TestHalfLostConnection checks that the store takes its chain back if its old connection is lost but the server
 // still considers it open.
 func TestHalfLostConnection(t *testing.T) {
-	s := open(t, database(t), Options{})
+	s := open(t, newDatabase(t), Options{})
 	own := s.(*sqlStore)
 	h := head(t, s)
 	lost := own.w
@@ -201,31 +201,31 @@ func TestHalfLostConnection(t *testing.T) {
 	if got := head(t, s); got.Chain != h.Chain {
 		t.Errorf("%+v after %+v", got, h)
 	}
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 }
 
 func TestPostgresRefuses(t *testing.T) {
-	url := database(t)
-	refusedIn(t, url, Options{ReadOnly: true}, "no audit log in")
-	refusedIn(t, strings.Replace(url, "/t", "/missing", 1), Options{}, "create the database")
-	refusedIn(t, "postgres://u:secret@127.0.0.1:1/d", Options{}, "server is running")
-	if err := refusedIn(t, "postgres://u:secret@127.0.0.1:x/d", Options{}, "has the form"); strings.Contains(fmt.Sprintf("%+v", err), "secret") {
+	url := newDatabase(t)
+	mustRefuse(t, url, Options{ReadOnly: true}, "no audit log in")
+	mustRefuse(t, strings.Replace(url, "/t", "/missing", 1), Options{}, "create the database")
+	mustRefuse(t, "postgres://u:secret@127.0.0.1:1/d", Options{}, "server is running")
+	if err := mustRefuse(t, "postgres://u:secret@127.0.0.1:x/d", Options{}, "has the form"); strings.Contains(fmt.Sprintf("%+v", err), "secret") {
 		t.Error("a password is told: ", err)
 	}
 	must(t, open(t, url, Options{}).Close())
-	_, err := direct(t, url).Exec(background, "UPDATE retort.version SET version = 99")
+	_, err := connectDirectly(t, url).Exec(background, "UPDATE retort.version SET version = 99")
 	must(t, err)
-	refusedIn(t, url, Options{}, "newer version")
-	refusedIn(t, url, Options{ReadOnly: true}, "newer version")
+	mustRefuse(t, url, Options{}, "newer version")
+	mustRefuse(t, url, Options{ReadOnly: true}, "newer version")
 }
 
 func TestForgottenKeysAreGoneFromTheTable(t *testing.T) {
-	url := database(t)
+	url := newDatabase(t)
 	s := open(t, url, Options{})
 	must(t, s.Append(background, audit.WriteBatch{Keys: []audit.BodyKey{{ID: "a", Wrapped: []byte("the wrapped key")}, {ID: "b", Wrapped: []byte("another")}}}))
 	file := func() string {
 		var data []byte
-		c := direct(t, url)
+		c := connectDirectly(t, url)
 		_, err := c.Exec(background, "CHECKPOINT")
 		must(t, err)
 		must(t, c.QueryRow(background, "SELECT pg_read_binary_file(pg_relation_filepath('retort.keys'))").Scan(&data))
@@ -243,9 +243,9 @@ func TestForgottenKeysAreGoneFromTheTable(t *testing.T) {
 // TestMigrations checks that a database is migrated to a newer schema, and that a failed migration leaves it
 // unchanged.
 func TestMigrations(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 10, 1)
+		rows := appendMixed(t, s, 10, 1)
 		own := s.(*sqlStore)
 		c, err := own.db.Conn(background)
 		must(t, err)
@@ -269,6 +269,6 @@ func TestMigrations(t *testing.T) {
 			t.Error(sevens, err)
 		}
 		must(t, s.Close())
-		refusedIn(t, url, Options{}, "newer version")
+		mustRefuse(t, url, Options{}, "newer version")
 	})
 }

@@ -26,8 +26,8 @@ func keys() audit.LogKeys {
 	return audit.LogKeys{Bodies: key(1), Codes: key(2)}
 }
 
-// begun returns a log that writes to a new file, a reader for it, and the path of the file.
-func begun(t testing.TB, o Options) (*audit.Log, *audit.LogReader, string) {
+// openLog returns a log that writes to a new file, a reader for it, and the path of the file.
+func openLog(t testing.TB, o Options) (*audit.Log, *audit.LogReader, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "record-1.db")
 	r := &audit.LogReader{Archives: filepath.Join(dir, "archive"), Checkpoints: t.TempDir(), Home: "home", Keys: keys()}
@@ -59,7 +59,7 @@ func ran(l *audit.Log, id, session, text string) {
 }
 
 func TestTampering(t *testing.T) {
-	l, r, path := begun(t, Options{})
+	l, r, path := openLog(t, Options{})
 	for i := range 50 {
 		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
 	}
@@ -119,8 +119,8 @@ func chainOnly(t *testing.T, r *audit.LogReader) string {
 	return all[0].Chain
 }
 
-// found returns the names of the files below a folder that contain the given bytes.
-func found(t *testing.T, dir string, what []byte) (files []string) {
+// filesWith returns the names of the files below a folder that contain the given bytes.
+func filesWith(t *testing.T, dir string, what []byte) (files []string) {
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -138,7 +138,7 @@ func found(t *testing.T, dir string, what []byte) (files []string) {
 // Afterwards no file contains the text or the keys, later bodies of the running execution cannot be read, and the log
 // is still valid.
 func TestErasedBesideAnEngine(t *testing.T) {
-	l, r, path := begun(t, Options{Forgets: true})
+	l, r, path := openLog(t, Options{Forgets: true})
 	dir := filepath.Dir(path)
 	for i := range 100 {
 		ran(l, fmt.Sprintf("x%d", i), "s", "return "+strings.Repeat("x", 50+i))
@@ -149,7 +149,7 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "open", Session: "s", Body: body}, true)
 	before, err := r.Stores[0].Keys(background, []string{"anna", "bert", "open"})
 	must(t, err)
-	if len(before) != 3 || len(found(t, dir, before["anna"].Wrapped)) == 0 {
+	if len(before) != 3 || len(filesWith(t, dir, before["anna"].Wrapped)) == 0 {
 		t.Fatal("the keys are nowhere")
 	}
 	seal.IsClockSteady(filepath.Join(r.Archives, "."+chainOnly(t, r)), time.Now().Add(-time.Hour))
@@ -166,15 +166,15 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	_ = l.Record(core.AuditEvent{Kind: core.EventCall, Execution: "open", Session: "s", Body: body}, true)
 	_ = l.Record(core.AuditEvent{Kind: core.EventEnd, Execution: "open", Session: "s"}, true)
 	for _, id := range []string{"anna", "open"} {
-		if files := found(t, dir, before[id].Wrapped); len(files) > 0 {
+		if files := filesWith(t, dir, before[id].Wrapped); len(files) > 0 {
 			t.Errorf("the key of %s is in %v", id, files)
 		}
 	}
-	if len(found(t, dir, before["bert"].Wrapped)) == 0 {
+	if len(filesWith(t, dir, before["bert"].Wrapped)) == 0 {
 		t.Error("the key of somebody else is gone")
 	}
 	for _, text := range []string{"Anna.Smith", "anna.smith", "mail.send", "bert@example"} {
-		if files := found(t, dir, []byte(text)); len(files) > 0 {
+		if files := filesWith(t, dir, []byte(text)); len(files) > 0 {
 			t.Errorf("%s is in %v", text, files)
 		}
 	}
@@ -193,7 +193,7 @@ func TestErasedBesideAnEngine(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	l, r, _ := begun(b, Options{})
+	l, r, _ := openLog(b, Options{})
 	const executions = million / 4
 	text := strings.Repeat("return await crm.update({id: 1}); ", 10)
 	for i := range executions {
@@ -235,9 +235,9 @@ func BenchmarkRecord(b *testing.B) {
 // TestForgetBeside checks that a read-only store with Options.Forgets can delete keys, but nothing else, while
 // another process writes.
 func TestForgetBeside(t *testing.T) {
-	contract(t, func(t *testing.T, url string) {
+	runWithEach(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 2), Keys: []audit.BodyKey{{ID: "a", Wrapped: []byte("1")}, {ID: "b", Wrapped: []byte("2")}}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 2), Keys: []audit.BodyKey{{ID: "a", Wrapped: []byte("1")}, {ID: "b", Wrapped: []byte("2")}}}))
 		f := open(t, url, Options{ReadOnly: true, Forgets: true})
 		for i, want := range []int{1, 0} {
 			if n, err := f.Forget(background, []string{"a", "c"}); err != nil || n != want {
@@ -248,7 +248,7 @@ func TestForgetBeside(t *testing.T) {
 		if must(t, err); len(left) != 1 || left["b"].ID != "b" {
 			t.Errorf("%v", left)
 		}
-		rows := next(t, s, 1)
+		rows := nextRows(t, s, 1)
 		if f.Append(background, audit.WriteBatch{Rows: rows}) == nil {
 			t.Error("it writes")
 		}

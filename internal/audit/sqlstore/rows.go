@@ -139,14 +139,14 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	return func(yield func(audit.LogRow, error) bool) {
 		q, err := s.translateFilter(ctx, f)
 		lead := -1
-		if err == nil && !q.none {
+		if err == nil && !q.matchesNothing {
 			lead, err = s.leadCondition(ctx, &q)
 		}
 		left := f.Limit
 		if left <= 0 {
 			left = math.MaxInt
 		}
-		for before := f.Before; left > 0 && !q.none; {
+		for before := f.Before; left > 0 && !q.matchesNothing; {
 			n := min(left, rowsPerRead)
 			var all []rawRow
 			if err == nil {
@@ -166,8 +166,8 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	}
 }
 
-// readPage reads the n newest rows that match the filter and are older than the position before. The argument lead is
-// the number of the condition whose index the database uses.
+// readPage reads the n newest rows that match the filter and are older than the position before. The argument lead
+// is the index in q.conditions of the condition for which the database uses an index.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {
@@ -214,7 +214,8 @@ func (s *sqlStore) readPage(
 const maxCountedMatches = 4096
 
 // leadCondition returns the index of the condition that matches the fewest rows, as far as that can be determined
-// quickly, or -1. The database uses that condition's index and checks the other conditions on the rows that it finds.
+// quickly, or -1. The database then uses the index for that column, and checks the other conditions on the rows
+// that it finds.
 func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
 	able := q.moveIndexedFirst()
 	if able < 2 {
@@ -285,7 +286,7 @@ func (s *sqlStore) Groups(ctx context.Context, f audit.Filter) ([]audit.UsageGro
 
 func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.UsageGroup, error) {
 	q, err := s.translateFilter(ctx, f)
-	if err != nil || q.none {
+	if err != nil || q.matchesNothing {
 		return nil, err
 	}
 	where, args := q.whereExcept(-1, s.unindexedColumn)

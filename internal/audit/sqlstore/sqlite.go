@@ -27,22 +27,24 @@ const (
 	// applicationID is the SQLite application id that marks a file as an audit log of Retort ("Rtrt").
 	applicationID = 0x52747274
 	maxReadConns  = 4
-	notDatabase   = 26 // SQLITE_NOTADB
+	notDatabase   = 26 // result code SQLITE_NOTADB
 )
 
 // sqliteEngine implements databaseEngine with one SQLite file. Committed entries are in the file or in its
 // write-ahead log PATH-wal, from which SQLite moves them into the file from time to time.
 type sqliteEngine struct {
-	path   string
-	owner  string
-	left   bool
-	fresh  bool
-	file   fs.FileInfo    // of path, when it was opened for writing
-	beside [2]fs.FileInfo // of its log and its index, when the connection that writes was opened
-	chain  int64          // 0: not known yet
-	unlock func()
-	put    map[string]*sql.Stmt // statements of the connection that writes
-	of     *sql.Conn
+	path  string
+	owner string
+	left  bool
+	fresh bool
+	file  fs.FileInfo // identity of the file when it was opened for writing
+	// sidecars has the identities of the write-ahead log and of its index when the connection for writing was
+	// opened.
+	sidecars    [2]fs.FileInfo
+	chain       int64 // 0: not read yet
+	unlock      func()
+	prepared    map[string]*sql.Stmt // prepared statements of the connection for writing
+	preparedFor *sql.Conn
 }
 
 func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.LogStore, err error) {
@@ -51,7 +53,7 @@ func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Du
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%w", err)
 	}
 	e := &sqliteEngine{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
-	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets}
+	s := &sqlStore{databaseEngine: e, readOnly: o.ReadOnly, mayForget: o.Forgets}
 	defer func() {
 		if err != nil {
 			err = s.wrapError("store.open", err)
@@ -209,10 +211,10 @@ func (e *sqliteEngine) isAlive(*sql.Conn) bool { return true }
 
 // releaseConnection closes the prepared statements, because the connection cannot be closed while they are open.
 func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
-	for _, p := range e.put {
+	for _, p := range e.prepared {
 		_ = p.Close()
 	}
-	e.of, e.put = nil, nil
+	e.preparedFor, e.prepared = nil, nil
 }
 
 // isReusable reports whether the connection can still be used after the error err. That is so only if err comes from
@@ -224,8 +226,8 @@ func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 }
 
 func (e *sqliteEngine) runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error {
-	if e.of != c {
-		e.of, e.put = c, map[string]*sql.Stmt{}
+	if e.preparedFor != c {
+		e.preparedFor, e.prepared = c, map[string]*sql.Stmt{}
 	}
 	err := e.applyChange(ctx, c, statementChange{statement: "BEGIN IMMEDIATE"})
 	if err != nil {
@@ -241,12 +243,12 @@ func (e *sqliteEngine) runTransaction(ctx context.Context, c *sql.Conn, all []st
 }
 
 func (e *sqliteEngine) applyChange(ctx context.Context, c *sql.Conn, ch statementChange) (err error) {
-	p := e.put[ch.statement]
+	p := e.prepared[ch.statement]
 	if p == nil {
 		if p, err = c.PrepareContext(ctx, ch.statement); err != nil {
 			return err
 		}
-		e.put[ch.statement] = p
+		e.prepared[ch.statement] = p
 	}
 	r, err := p.ExecContext(ctx, ch.args...)
 	if err != nil || ch.missed == nil {

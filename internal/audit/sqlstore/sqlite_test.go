@@ -19,8 +19,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// refusedIn fails the test unless Open returns an error that contains all words in its message or hint.
-func refusedIn(t *testing.T, url string, o Options, words ...string) error {
+// mustRefuse fails the test unless Open returns an error that contains all words in its message or hint.
+func mustRefuse(t *testing.T, url string, o Options, words ...string) error {
 	t.Helper()
 	s, err := Open(background, url, o)
 	if err == nil {
@@ -41,11 +41,11 @@ func refusedIn(t *testing.T, url string, o Options, words ...string) error {
 func TestSecondWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "below", "r.db")
 	s := open(t, "sqlite:"+path, Options{})
-	err := refusedIn(t, path, Options{}, fmt.Sprintf("process %d", os.Getpid()), path)
+	err := mustRefuse(t, path, Options{}, fmt.Sprintf("process %d", os.Getpid()), path)
 	if !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
-	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: nextRows(t, s, 1)}))
 	must(t, s.Close())
 	if h := head(t, open(t, path, Options{})); h.Seq != 1 {
 		t.Error(h)
@@ -113,14 +113,14 @@ func TestForeignFiles(t *testing.T) {
 		before, err := os.ReadFile(path)
 		must(t, err)
 		for _, o := range []Options{{}, {ReadOnly: true}} {
-			refusedIn(t, path, o, words, path)
+			mustRefuse(t, path, o, words, path)
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
 			t.Errorf("%s was changed, %v", path, err)
 		}
 	}
-	refusedIn(t, filepath.Join(dir, "nothing.db"), Options{ReadOnly: true}, "no audit log at")
-	refusedIn(t, "", Options{}, "no address")
+	mustRefuse(t, filepath.Join(dir, "nothing.db"), Options{ReadOnly: true}, "no audit log at")
+	mustRefuse(t, "", Options{}, "no address")
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "nothing") {
@@ -132,7 +132,7 @@ func TestForeignFiles(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	s := open(t, path, Options{})
-	mixed(t, s, 3000, 1)
+	appendMixed(t, s, 3000, 1)
 	chain := head(t, s).Chain
 	must(t, s.Close())
 	data, err := os.ReadFile(path)
@@ -190,7 +190,7 @@ func TestForgottenKeysAreGone(t *testing.T) {
 	}
 	for round := range rounds {
 		for part := range 40 {
-			b := audit.WriteBatch{Rows: next(t, s, 3)}
+			b := audit.WriteBatch{Rows: nextRows(t, s, 3)}
 			for i := range r.IntN(20) {
 				wrapped := make([]byte, 40+r.IntN(500)*r.IntN(2))
 				for j := range wrapped {

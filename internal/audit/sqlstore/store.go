@@ -27,8 +27,8 @@ type Options struct {
 	ReadOnly bool
 	// Owner is the ID of the audit log's owner. A chain of another owner is not continued.
 	Owner string
-	// Left makes Open continue a chain that was left behind: it exists already, and no process is writing to it. If
-	// there is no such chain, the error wraps ErrNone.
+	// Left makes Open continue a chain that already exists and to which no process is writing, for example after a
+	// crash. If there is no such chain, the error wraps ErrNone.
 	Left bool
 	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool
@@ -40,7 +40,7 @@ type Options struct {
 // set.
 var ErrTaken = errors.New("another process is writing to it")
 
-// ErrNone means that there is no chain to continue.
+// ErrNone means that Options.Left is set and the store has no chain that can be continued.
 var ErrNone = errors.New("there is no chain left open there")
 
 // maxFiles bounds the number of files in one folder. Each engine writes to a file of its own, so it also bounds the
@@ -70,8 +70,8 @@ func OpenFile(ctx context.Context, path string, o Options) (audit.LogStore, erro
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFolder opens the first file in a folder that no other process is writing to. If all files are in use, it creates a new
-// file. Engines that share a folder therefore each write to their own file.
+// OpenFolder opens the first file in a folder that no other process is writing to. If all files are in use, it creates
+// a new file. Engines that share a folder therefore each write to their own file.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	if o.ReadOnly {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
@@ -186,7 +186,8 @@ type databaseEngine interface {
 	reclaimSpace(ctx context.Context, c *sql.Conn) error
 	// checkIndexes returns one sentence for each fault that it finds in the indexes or in the file.
 	checkIndexes(ctx context.Context, c *sql.Conn) ([]string, error)
-	// compareIndexes returns an error if the indexes are known not to match the entries.
+	// compareIndexes returns an error if it finds that the indexes do not match the entries. For large files it
+	// makes only a partial check.
 	compareIndexes(ctx context.Context, c *sql.Conn) error
 	// snapshotBegin returns the SQL that begins a transaction with an unchanging view of the database.
 	snapshotBegin() string
@@ -202,13 +203,13 @@ type sqlStore struct {
 	db    *sql.DB
 	names nameCache
 
-	reads   bool // only
-	forgets bool // nevertheless
+	readOnly  bool // read-only
+	mayForget bool // read-only, except that keys may be deleted
 
-	mu    sync.Mutex // for writing
-	w     *sql.Conn  // nil after an error: the next to write claims again
+	mu    sync.Mutex // is held while writing
+	w     *sql.Conn  // connection for writing; nil before the first write and after an error
 	chain int64
-	gone  error // why nothing is written any more
+	gone  error // why nothing can be written any more
 }
 
 var _ audit.LogStore = (*sqlStore)(nil)

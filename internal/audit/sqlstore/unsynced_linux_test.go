@@ -17,8 +17,8 @@ import (
 	"retort/internal/core"
 )
 
-// syncsFail makes every later fsync and fdatasync of this process fail with EIO.
-func syncsFail(t *testing.T) {
+// failSyncs makes every later fsync and fdatasync of this process fail with EIO.
+func failSyncs(t *testing.T) {
 	t.Helper()
 	number, known := map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]
 	if !known {
@@ -79,7 +79,7 @@ func withoutSync(t *testing.T, dir string) {
 		t.Fatal(refused)
 	}
 	before := head(t, s)
-	syncsFail(t)
+	failSyncs(t)
 	for range 20 {
 		if refused := log.Record(call, true); refused == nil || !errors.Is(refused, audit.ErrUnsynced) {
 			t.Errorf("a call is sent though it may not be written: %v", refused)

@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// busy returns the CPU time that this process has used. Other processes on the machine do not affect it.
-func busy() time.Duration {
+// cpuTime returns the CPU time that this process has used. Other processes on the machine do not affect it.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
@@ -54,23 +54,24 @@ func BenchmarkUsage(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		began := busy()
+		began := cpuTime()
 		u, err := audit.SumUsageOf(b.Context(), []audit.LogStore{s}, audit.UsageSpan{}, false)
 		if err != nil || u.Entries < 1_000_000 {
 			b.Fatal(u.Entries, err)
 		}
-		b.ReportMetric((busy() - began).Seconds(), "groups-cpu-s")
-		began = busy()
+		b.ReportMetric((cpuTime() - began).Seconds(), "groups-cpu-s")
+		began = cpuTime()
 		if _, err := audit.SumUsageOf(b.Context(), []audit.LogStore{s}, audit.UsageSpan{}, true); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric((busy() - began).Seconds(), "all-cpu-s")
+		b.ReportMetric((cpuTime() - began).Seconds(), "all-cpu-s")
 		_ = s.Close()
 	}
 }
 
-// told records a known history of two days, and returns the log, its store and the usage that must result.
-func told(t *testing.T) (*audit.Log, audit.LogStore, audit.Usage, []int64) {
+// recordTwoDays records a known history of two days, and returns the log, its store and the usage that must
+// result.
+func recordTwoDays(t *testing.T) (*audit.Log, audit.LogStore, audit.Usage, []int64) {
 	t.Helper()
 	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "record.db"), Options{})
 	if err != nil {
@@ -123,7 +124,7 @@ func told(t *testing.T) (*audit.Log, audit.LogStore, audit.Usage, []int64) {
 }
 
 func TestUsageOfAKnownHistory(t *testing.T) {
-	l, store, want, took := told(t)
+	l, store, want, took := recordTwoDays(t)
 	defer l.Close()
 	got, err := audit.SumUsageOf(t.Context(), []audit.LogStore{store}, audit.UsageSpan{}, true)
 	if err != nil {

@@ -2,13 +2,13 @@ package infer
 
 import "slices"
 
-// Minimum sizes for recognising a table, which is an object whose keys are values, such as the names of rows. An
-// object is taken for a table if one of its keys does not look like a field name, or if its values have similar
-// types. A table is stored without its keys.
+// Minimum sizes for recognising a table, which is an object whose keys are values, such as IDs. An object is taken
+// for a table if one of its keys does not look like a field name, or if its values have similar types. A table is
+// stored without its keys.
 const (
-	fewRows   = 2  // that have exactly the same fields
-	someRows  = 4  // that share most of them
-	manyCells = 12 // plain values of one kind that no two objects have in common
+	fewRows   = 2  // rows that have exactly the same fields
+	someRows  = 4  // rows that share most of their fields
+	manyCells = 12 // plain values of one type
 )
 
 // foldTables returns the inferred type s with the keys of its tables removed.
@@ -66,13 +66,13 @@ func isTable(fields []shapeField) bool {
 	if len(fields) < fewRows {
 		return false
 	}
-	row := rowOf(fields[0].of)
+	row := rowType(fields[0].of)
 	if row == nil {
 		return areCells(fields)
 	}
 	shared, all := fieldNames(row), fieldNames(row)
 	for _, f := range fields[1:] {
-		next := rowOf(f.of)
+		next := rowType(f.of)
 		if next == nil {
 			return false
 		}
@@ -90,9 +90,9 @@ func isTable(fields []shapeField) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf returns the inferred type of a table's rows, given the type s of one value in the table. A value is a row if
-// it is an object, and contains rows if it is a list of objects. Otherwise rowOf returns nil.
-func rowOf(s *AnswerShape) *AnswerShape {
+// rowType returns the inferred type of a table's rows, given the type s of one value in the table. If the value is
+// an object, the object is a row. If it is a list of objects, these are rows. Otherwise rowType returns nil.
+func rowType(s *AnswerShape) *AnswerShape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items
 	}

@@ -76,8 +76,8 @@ func isCode(key string) bool {
 	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")
 }
 
-// isJumble reports whether a key looks like random letters: it has a part that is too long for a word, or many parts
-// that are mostly single letters.
+// isJumble reports whether a key looks like random letters. It does if it has a part that is too long for a word,
+// or many parts that are mostly single letters.
 func isJumble(key string) bool {
 	const longest, least, many = 24, 2, 4
 	parts, letters, part := 0, 0, 0

@@ -13,11 +13,11 @@ import (
 
 // Bounds on how much of one document is examined. The rest is skipped, which takes about a millisecond per megabyte.
 const (
-	maxDocument = 16 << 20  // bytes; of a larger one nothing
-	maxLooked   = 128 << 10 // bytes; of what comes later only the kinds
-	firstItems  = 64        // of an array: all of these,
-	everyItem   = 16        // then one of so many,
-	mostItems   = 200       // until there are so many
+	maxDocument = 16 << 20  // bytes; a larger document is not examined
+	maxLooked   = 128 << 10 // bytes; after these, only the types of values are recorded
+	firstItems  = 64        // all of the first items of an array are examined,
+	everyItem   = 16        // then one in this many,
+	mostItems   = 200       // up to this number of items
 )
 
 // ObserveDocument returns the inferred type of one document, or nil if it is not JSON or is too large. The function
@@ -48,19 +48,19 @@ var specialPattern = sync.OnceValue(func() *regexp.Regexp {
 type valueCollector struct {
 	kinds   kindSet
 	formats formatSet
-	objects int // that were looked into
+	objects int // number of objects that were examined
 	fields  map[string]*memberCollector
 	others  *valueCollector
 	plain   bool
 	items   *valueCollector
 	cut     bool
-	left    map[string]bool // keys that an outline leaves out; see documentWalker.counts
+	omitted map[string]bool // keys that an outline omits; see documentWalker.counts
 }
 
 type memberCollector struct {
 	of    *valueCollector
-	count int // of objects that have it
-	last  int // of them
+	count int // number of objects that have the member
+	last  int // number of the newest object that has it
 }
 
 func newPlace() *valueCollector { return &valueCollector{formats: allFormats} }
@@ -106,7 +106,7 @@ type documentWalker struct {
 	text    jsonscan.Cursor
 	private func(string) bool
 	names   map[string]bool
-	counts  bool // keys that are no names are counted
+	counts  bool // record keys that are not names, so that an outline can count them
 }
 
 // walkValue reads one value. It returns false if the text is not JSON.
@@ -236,7 +236,7 @@ func (w *documentWalker) readWord(p *valueCollector) bool {
 	return true
 }
 
-// addNumber adds the kind of a number. It returns false if the text is not a number.
+// addNumber records the type of a JSON number: integer or number. It returns false if the text is not a number.
 func (p *valueCollector) addNumber(digits []byte) bool {
 	is := integer
 	for _, c := range digits {
@@ -252,7 +252,8 @@ func (p *valueCollector) addNumber(digits []byte) bool {
 	return true
 }
 
-// formatsOf returns the formats, such as date, that a text has according to the positions of its digits and signs.
+// formatsOf returns the formats, such as date, that a text may have according to the positions of its digits and
+// signs.
 func formatsOf(s []byte) formatSet {
 	const day, second = "0000-00-00", "0000-00-00T00:00:00"
 	switch {

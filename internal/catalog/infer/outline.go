@@ -9,12 +9,12 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// Bounds on an outline, and on the names in it.
+// Bounds on an outline (the short form that OutlineDocument returns), and on the names in it.
 const (
 	maxOutlined    = 4 << 20 // bytes of a document; a larger one has no outline
-	maxOutline     = 360     // bytes of an outline, about 120 tokens
+	maxOutline     = 360     // bytes of an outline, which are about 120 tokens
 	outlineName    = 30      // bytes of a name
-	outlineWords   = 4       // of a name
+	outlineWords   = 4       // words of a name
 	maxCountedLeft = 100
 )
 
@@ -24,10 +24,10 @@ var outlineDetails = []struct {
 	names int // of one object
 }{{4, 24}, {3, 16}, {2, 16}, {2, 10}, {1, 24}, {1, 8}}
 
-// OutlineDocument returns the names of a document's fields in short form, such as {data: {id, amount}[], has_more}. It
-// contains types only of values that are no scalars, and never values. Keys that are personal, long, or no plain
-// identifiers are left out and counted: {id, +2}. The result is empty if the document has no names. The function private
-// is as in ObserveDocument.
+// OutlineDocument returns the names of a document's fields in short form, such as {data: {id, amount}[],
+// has_more}. It shows objects and arrays but no scalar types, and never values. It omits and counts keys that are
+// personal, long, or not plain identifiers: {id, +2}. The result is empty if the document has no names. The
+// function private is as in ObserveDocument.
 func OutlineDocument(document []byte, private func(key string) bool) string {
 	if len(document) > maxOutlined {
 		return ""
@@ -66,13 +66,13 @@ func isPlainName(name string) bool {
 }
 
 func (p *valueCollector) countLeft(key []byte) {
-	if len(p.left) >= maxCountedLeft {
+	if len(p.omitted) >= maxCountedLeft {
 		return
 	}
-	if p.left == nil {
-		p.left = map[string]bool{}
+	if p.omitted == nil {
+		p.omitted = map[string]bool{}
 	}
-	p.left[string(key)] = true
+	p.omitted[string(key)] = true
 }
 
 func (p *valueCollector) hasNames() bool {
@@ -85,8 +85,8 @@ func (p *valueCollector) hasNames() bool {
 	return p.others.hasNames()
 }
 
-// outline returns the outline of the values at one place. It is empty for scalars. Of each object it has the first
-// names, as many as most.
+// outline returns the outline of the values at one place. It is empty for scalars. It has at most the first most
+// names of each object, and objects nested up to depth.
 func (p *valueCollector) outline(depth, most int) string {
 	switch {
 	case p == nil:
@@ -99,7 +99,7 @@ func (p *valueCollector) outline(depth, most int) string {
 		return "{…}"
 	}
 	names := slices.Sorted(maps.Keys(p.fields))
-	left := len(p.left) + max(0, len(names)-most)
+	left := len(p.omitted) + max(0, len(names)-most)
 	var parts []string
 	for _, name := range names[:min(len(names), most)] {
 		if inside := p.fields[name].of.outline(depth-1, most); inside != "" {

@@ -110,9 +110,9 @@ type storedShape struct {
 	Cut     bool                    `json:"c,omitempty"`
 }
 
-const kindLetters = "zbinsao" // in the order of the kinds
+const kindLetters = "zbinsao" // one letter for each type, in the order of the constants of kindSet
 
-// MarshalJSON encodes a shape. The keys of its tables are left out.
+// MarshalJSON encodes a shape. It omits the keys of objects that are tables.
 func (s *AnswerShape) MarshalJSON() ([]byte, error) { return json.Marshal(foldTables(s).toStored()) }
 
 func (s *AnswerShape) toStored() *storedShape {

@@ -10,8 +10,8 @@ import (
 
 // Bounds on one inferred type.
 const (
-	MaxDepth = 12  // of values in each other
-	MaxNodes = 400 // of types in one shape
+	MaxDepth = 12  // nested values
+	MaxNodes = 400 // types in one shape
 )
 
 // kindSet represents a set of JSON types.
@@ -20,14 +20,14 @@ type kindSet uint8
 const (
 	null kindSet = 1 << iota
 	boolean
-	integer // a number without fraction and exponent
-	number  // one with
+	integer // number without fraction and exponent
+	number  // number with fraction or exponent
 	text
 	array
 	object
 )
 
-// formatSet represents a set of text formats.
+// formatSet represents a set of text formats, such as date.
 type formatSet uint8
 
 const (
@@ -36,22 +36,22 @@ const (
 	allFormats = dateTime | date
 )
 
-// AnswerShape is an inferred type. It describes the values that were seen at one place in documents, such as those of
-// one field. It is immutable.
+// AnswerShape is a type inferred from JSON documents. It describes the values that were seen at one place in
+// documents, such as those of one field. It is immutable.
 type AnswerShape struct {
 	kinds   kindSet
-	formats formatSet    // those that all texts had, but for empty ones; all formats, if every text was empty
-	fields  []shapeField // of objects, sorted by name
-	others  *AnswerShape // what objects have under keys that are no names; nil: they have none
-	plain   bool         // some of these keys are spelled like names
-	items   *AnswerShape // of arrays; nil: they were empty
-	cut     bool         // something below was not examined, or is not stored
+	formats formatSet    // formats that all non-empty texts had; all formats if every text was empty
+	fields  []shapeField // fields of objects, sorted by name
+	others  *AnswerShape // values of objects under keys that are not names; nil: there were none
+	plain   bool         // some keys of others look like names
+	items   *AnswerShape // items of arrays; nil: all arrays were empty
+	cut     bool         // something below was not examined or not stored
 }
 
-// shapeField holds the shape of one member of an object.
+// shapeField holds the name and inferred type of one member of an object.
 type shapeField struct {
 	name   string
-	always bool // every object had it
+	always bool // every object had the field
 	of     *AnswerShape
 }
 
@@ -76,12 +76,12 @@ func joinFields(a, b *AnswerShape) []shapeField {
 	out := make([]shapeField, 0, max(len(a.fields), len(b.fields)))
 	i, j := 0, 0
 	for i < len(a.fields) || j < len(b.fields) {
-		switch order := nextOf(a.fields[i:], b.fields[j:]); {
+		switch order := compareFirst(a.fields[i:], b.fields[j:]); {
 		case order < 0:
-			out = append(out, a.fields[i].orAbsent(b))
+			out = append(out, a.fields[i].joinAbsent(b))
 			i++
 		case order > 0:
-			out = append(out, b.fields[j].orAbsent(a))
+			out = append(out, b.fields[j].joinAbsent(a))
 			j++
 		default:
 			f, g := a.fields[i], b.fields[j]
@@ -92,10 +92,10 @@ func joinFields(a, b *AnswerShape) []shapeField {
 	return out
 }
 
-// nextOf says which of two lists of fields, both sorted by name, has the field whose name comes first. It returns -1
-// for the list a, 1 for the list b, and 0 if both lists begin with the same name. If one list is empty, the other one
-// has the field.
-func nextOf(a, b []shapeField) int {
+// compareFirst compares the names of the first fields of two lists, which are both sorted by name. It returns -1
+// if the first name of a comes first or b is empty, 1 if that of b comes first or a is empty, and 0 if both names
+// are equal.
+func compareFirst(a, b []shapeField) int {
 	switch {
 	case len(b) == 0:
 		return -1
@@ -105,9 +105,9 @@ func nextOf(a, b []shapeField) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// orAbsent returns the field as it is after joining with the type other, which does not have this field. If other
-// includes objects, the field becomes optional.
-func (f shapeField) orAbsent(other *AnswerShape) shapeField {
+// joinAbsent returns the field as it is after joining with the type other, which does not have this field. If
+// other includes objects, the field becomes optional.
+func (f shapeField) joinAbsent(other *AnswerShape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f
 }
@@ -143,8 +143,9 @@ func boundNodes(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// keepChildren replaces the types of the fields and items of s by copies, and returns the copies. Each one reduces
-// left, the number of types that may still be kept. When left is 0, it drops the other fields and items.
+// keepChildren replaces the types of the fields and items of s by copies, and returns the copies. left is the
+// number of types that may still be kept: keepChildren subtracts one for each copy, and drops the remaining fields
+// and items when left is 0.
 func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	own := func(child *AnswerShape) *AnswerShape {
 		switch {

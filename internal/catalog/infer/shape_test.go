@@ -65,8 +65,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// random returns a random document. Two such documents often have the same names, ids and tables.
-func random(r *rand.Rand, depth int) any {
+// randomDocument returns a random document. Two such documents often have the same names, IDs and tables.
+func randomDocument(r *rand.Rand, depth int) any {
 	names := []string{"id", "title", "state", "items", "user", "labels", "total", "next", "alice", "bob", "carol"}
 	switch n := r.IntN(12); {
 	case n < 4 && depth > 0:
@@ -76,21 +76,22 @@ func random(r *rand.Rand, depth int) any {
 			if r.IntN(8) == 0 {
 				key = fmt.Sprintf("u-%d", r.IntN(1e6))
 			}
-			o[key] = random(r, depth-1)
+			o[key] = randomDocument(r, depth-1)
 		}
 		return o
 	case n < 6 && depth > 0:
 		a := make([]any, r.IntN(4))
 		for i := range a {
-			a[i] = random(r, depth-1)
+			a[i] = randomDocument(r, depth-1)
 		}
 		return a
 	}
 	return []any{nil, true, 7, 1.5, "x", "", "2026-01-31", "2026-01-31T10:00:00Z"}[r.IntN(8)]
 }
 
-// wide returns a random document with so many names that the shape of several documents exceeds its bounds.
-func wide(r *rand.Rand) any {
+// wideDocument returns a random document with so many names that the shape of several documents exceeds its
+// bounds.
+func wideDocument(r *rand.Rand) any {
 	word := func() string { return string(rune('a'+r.IntN(26))) + string(rune('a'+r.IntN(26))) }
 	o := map[string]any{}
 	for range 1 + r.IntN(50) {
@@ -114,9 +115,9 @@ func TestJoinInAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var shapes []*infer.AnswerShape
 		for range 2 + r.IntN(8) {
-			doc := random(r, 5)
+			doc := randomDocument(r, 5)
 			if seed%4 == 0 {
-				doc = wide(r)
+				doc = wideDocument(r)
 			}
 			text, _ := json.Marshal(doc)
 			shapes = append(shapes, observe(t, string(text)))
@@ -168,7 +169,7 @@ func kept(t *testing.T, s *infer.AnswerShape) string {
 func TestBounds(t *testing.T) {
 	var s *infer.AnswerShape
 	for seed := range uint64(200) {
-		text, _ := json.Marshal(wide(rand.New(rand.NewPCG(seed, 2))))
+		text, _ := json.Marshal(wideDocument(rand.New(rand.NewPCG(seed, 2))))
 		s = infer.JoinShapes(s, observe(t, string(text)))
 	}
 	if n := len(s.JSONSchema()); n > 64<<10 {

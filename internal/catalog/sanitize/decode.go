@@ -14,17 +14,20 @@ import (
 
 // Bounds on decoding texts: how deep encodings may be nested, and how long a text must be to count as encoded.
 const (
-	maxLayers   = 3  // encodings within encodings
-	minCoded    = 16 // bytes of a run that may be encoded text
-	minHumps    = 4  // capitals behind small letters, and digits behind letters, in a text that may have encoded words in pieces
-	minLetters  = 4  // ASCII letters in a row that are written as escapes
-	maxEscape   = 12 // bytes of one escape
-	minNumbers  = 8  // character codes in a row
+	maxLayers = 3  // nested encodings
+	minCoded  = 16 // bytes of a run that may be encoded text
+	// minHumps is the number of capitals after lower-case letters and of digits after letters, in a text that may
+	// contain pieces of encoded words.
+	minHumps    = 4
+	minLetters  = 4  // consecutive ASCII letters that are written as escapes
+	maxEscape   = 12 // bytes of one escape sequence
+	minNumbers  = 8  // consecutive character codes
 	minReadable = 8  // bytes of decoded text
 )
 
-// textView represents a text as some reader may see it, for example with its escapes decoded. places maps each byte to the
-// offset of its source in the original text. The last element of places is the end of the original text.
+// textView represents a text as some reader may see it, for example with its escapes decoded. places maps each
+// byte of it to the offset of its source in the original text. The last element of places is the length of the
+// original text.
 type textView struct {
 	text   string
 	places []int
@@ -114,7 +117,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// narrowText returns a text without invisible characters and with full-width forms replaced by ASCII.
+// narrowText returns the view of a text without invisible characters and with full-width forms replaced by ASCII.
 func narrowText(text string) textView {
 	var b strings.Builder
 	v := textView{places: make([]int, 0, len(text)+1)}
@@ -236,7 +239,7 @@ func quotedPrintable(text string) (decoded string, n int) {
 	return string(rune(c)), 3
 }
 
-// minLone is the minimum number of single letters in a row that are read as words, as in I g n o r e.
+// minLone is the minimum number of consecutive single letters that are read as words, as in I g n o r e.
 const minLone = 8
 
 // lettersApart finds rows of single letters in a text, as in I g n o r e, and returns them with the words that they

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// minShifted is the minimum number of letters of a word that is searched for in every shifted alphabet. Shorter words
-// are searched for only in rot13.
+// minShifted is the minimum number of letters of a word that is searched for in every shifted alphabet (Caesar
+// cipher). Shorter words are searched for only in rot13.
 const minShifted = 6
 
 // letterCodes lists the ways in which words of the rules may be disguised in a text: in shifted alphabets, in the
 // mirrored alphabet or backwards.
 type letterCodes struct {
-	shifts   uint32 // alphabets shifted by these numbers, as bits
-	mirrored bool   // the alphabet from z to a
+	shifts   uint32 // bit n is set for the alphabet shifted by n letters
+	mirrored bool   // a is written as z, b as y, and so on
 	reversed bool   // words are written backwards
 }
 
@@ -56,8 +56,8 @@ func shapeOf(word string) uint32 {
 	return hash
 }
 
-// letterStep returns how many letters forward it is from one lower-case letter to another in the alphabet. After z
-// comes a again.
+// letterStep returns the number of letters from one lower-case letter forward to another in the alphabet, in which
+// a follows z.
 func letterStep(from, to byte) uint32 {
 	step := int(to) - int(from)
 	if step < 0 {

@@ -2,8 +2,8 @@ package sanitize
 
 import "strings"
 
-// orders has three lists of words for each language that the patterns do not cover. A sentence with at least one word
-// of each list orders the reader to ignore its instructions.
+// orders has three lists of words for each language that the patterns do not cover. A sentence with at least one
+// word of each list tells the reader to ignore its instructions.
 var orders = []struct{ verbs, which, what []string }{
 	{
 		[]string{"忽略", "无视", "無視", "忘记", "忘記", "忘掉", "忽視", "忽视"},
@@ -19,7 +19,7 @@ var orders = []struct{ verbs, which, what []string }{
 	},
 }
 
-// findForeign finds sentences that order a model to ignore its instructions, in the languages of orders.
+// findForeign finds sentences in the languages of orders that tell a model to ignore its instructions.
 func findForeign(text string) (found []TextFinding) {
 	rule, start := TextRule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
 	end := func(at int) {

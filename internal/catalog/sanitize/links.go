@@ -3,8 +3,8 @@ package sanitize
 import "strings"
 
 const (
-	maxLabel   = 512  // bytes of the text of a link
-	maxAddress = 2048 // bytes of its address
+	maxLabel   = 512  // bytes of a link's text
+	maxAddress = 2048 // bytes of a link's address
 )
 
 // findLinks finds Markdown and HTML links and images. CleanText replaces a link by its text and by its target without
@@ -19,7 +19,7 @@ func findLinks(text string) (found []TextFinding) {
 			instead, n = inlineLink(rest[1:], true)
 			n = includePrefix(n)
 		case rest[0] == '[':
-			if instead, n = inlineLink(rest, false); n == 0 && lineStarts(visible[:i]) {
+			if instead, n = inlineLink(rest, false); n == 0 && isAtLineStart(visible[:i]) {
 				instead, n = readLinkDefinition(rest)
 			}
 		case rest[0] == '<':
@@ -42,13 +42,14 @@ func includePrefix(n int) int {
 	return n
 }
 
-// lineStarts reports whether the last line of a text is empty except for blanks and ">", so that what follows the
-// text starts a line.
-func lineStarts(text string) bool {
+// isAtLineStart reports whether the last line of a text is empty except for blanks and ">", so that what follows
+// the text starts a line.
+func isAtLineStart(text string) bool {
 	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
 }
 
-// inlineLink parses a link [label](address "title") or [label][reference] at the start of text.
+// inlineLink parses a link [label](address "title") or [label][reference] at the start of text. It returns the
+// text that replaces the link, and the link's length in bytes or 0.
 func inlineLink(text string, image bool) (instead string, n int) {
 	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || end+1 >= len(text) {
@@ -130,7 +131,8 @@ func linkAddress(inside string) string {
 	return "(" + to + ")"
 }
 
-// readLinkDefinition parses a Markdown link definition: [reference]: address.
+// readLinkDefinition parses a Markdown link definition, [reference]: address, at the start of text. It returns the
+// text that replaces it, and its length in bytes or 0.
 func readLinkDefinition(text string) (instead string, n int) {
 	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || !strings.HasPrefix(text[end+1:], ":") {
@@ -153,7 +155,8 @@ var loadingTags = []string{
 	"base",
 }
 
-// htmlLink parses an HTML tag with a link, or <https://…>, at the start of text.
+// htmlLink parses an HTML tag with a link, or <https://…>, at the start of text. It returns the text that replaces
+// it, and its length in bytes or 0.
 func htmlLink(text string) (instead string, n int) {
 	end := strings.IndexByte(text[:min(len(text), maxAddress)], '>')
 	if end < 2 {

@@ -6,7 +6,7 @@ import (
 )
 
 // wordPattern represents a pattern for the words of one sentence. It is a sequence of steps. Each step matches one
-// word of a set, before which a bounded number of other words may stand.
+// word of a set, after at most a fixed number of other words.
 type wordPattern struct {
 	family int
 	steps  []patternStep
@@ -14,7 +14,7 @@ type wordPattern struct {
 
 type patternStep struct {
 	gap   int
-	words [wordSets]uint64 // numbers, as bits
+	words [wordSets]uint64 // numbers of the words, as bits
 	stems []int
 }
 

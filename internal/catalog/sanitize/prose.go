@@ -23,25 +23,25 @@ const Mark = "[removed by Retort]"
 // TextFinding locates suspicious content in a text: a sentence, a block or single characters. Start and End are byte
 // offsets in the original text.
 type TextFinding struct {
-	Rule       string // one of Rules
+	Rule       string // ID of a rule
 	Reason     string
 	Start, End int
 
-	instead string // of a link: what Clean puts in its place
+	instead string // text that replaces a link
 }
 
 // TextScanner holds the compiled rules. It is safe for concurrent use.
 type TextScanner struct {
 	patterns []wordPattern
-	words    map[string]int // the words that rules ask for, by their number
+	words    map[string]int // number of each word that patterns use
 	stems    []wordStem
-	begins   [26][]wordStem  // the same by their first letter
-	rare     [][]int         // by a word's number: the patterns whose rarest word it is
-	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
-	exact    map[string]bool // the same words
-	shapes   map[uint32]byte // hashes of the shapes of long ones, with their first letters
-	hints    [1 << 12]uint64 // hashes of the same words in disguise, and of their shapes
-	readers  sync.Pool       // of *reader: what they read into is used again
+	begins   [26][]wordStem  // stems by their first letter
+	rare     [][]int         // by number of a word: the patterns whose rarest word it is
+	anchors  [1 << 10]uint64 // bit set of hashes of the words of which every pattern needs one
+	exact    map[string]bool // the words whose hashes are in anchors
+	shapes   map[uint32]byte // hashes of the shapes (shapeOf) of long ones, with their first letters
+	hints    [1 << 12]uint64 // bit set of hashes of these words in disguise, and of their shapes
+	readers  sync.Pool       // pool of *reader, to reuse their buffers
 }
 
 // TextRule describes one kind of suspicious content.
@@ -187,9 +187,9 @@ func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 type needReader struct {
 	scanner *TextScanner
 	needs   *textNeeds
-	hash    uint32 // of the word so far, in lower case
-	part    uint32 // of the last part of a word such as ignoreThis
-	shape   uint32 // of the differences of neighbouring letters, which a shifted alphabet keeps
+	hash    uint32 // hash of the word so far, in lower case
+	part    uint32 // hash of the last part of a word such as ignoreThis
+	shape   uint32 // hash of the differences between neighbouring letters, which a shifted alphabet preserves
 }
 
 func newNeedReader(s *TextScanner, n *textNeeds) *needReader {

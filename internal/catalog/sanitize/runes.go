@@ -113,8 +113,8 @@ func sequenceLength(text string) int {
 	return 2
 }
 
-// findMixedScripts finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin. Single
-// letters, such as units, do not count.
+// findMixedScripts finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin.
+// Single letters, such as units, do not count.
 func findMixedScripts(text string) (found []TextFinding) {
 	start, latin, alike := -1, 0, 0
 	end := func(at int) {

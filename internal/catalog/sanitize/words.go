@@ -11,8 +11,8 @@ import (
 // to its stem.
 type wordToken struct {
 	start, end int
-	word       int // its number, 0 if no rule asks for it
-	stem       int // the number of the stem that it begins with, 0 if none
+	word       int // number of the word; 0 if no pattern uses it
+	stem       int // number of the stem with which it begins; 0 if no pattern uses such a stem
 }
 
 // Placeholders with which a pattern refers to a URL or an e-mail address instead of a word.
@@ -21,8 +21,8 @@ const (
 	wordEmail = "<email>"
 )
 
-// wordReader splits a sentence into words as a person would read them. Lookalike letters are replaced by the letters
-// that they resemble, case is ignored, and marks between letters are dropped.
+// wordReader splits a sentence into words as a person would read them. It replaces lookalike letters by the
+// letters that they resemble, ignores case, and drops marks between letters.
 type wordReader struct {
 	*TextScanner
 	text   string
@@ -171,7 +171,8 @@ func (r *wordReader) emitWord(start int, digits bool) {
 	r.tokens = append(r.tokens, t)
 }
 
-// splitWord adds the parts of a word like ignorePreviousRules instead of the whole and reports whether it has such parts.
+// splitWord adds the parts of a word like ignorePreviousRules to the words of the sentence, in place of the whole
+// word. It returns false and adds nothing if the word has only one part.
 func (r *wordReader) splitWord(start, end int) bool {
 	return splitHumps(r.text[start:end], func(from, to int) {
 		t := wordToken{start: start + from, end: start + to}

@@ -13,11 +13,11 @@ import (
 	"retort/internal/core"
 )
 
-// FileScope says where the servers that a file lists can be used: by the user everywhere, or in one project.
+// FileScope says where the servers that a client's file lists can be used: by the user in all projects, or in one
+// project only.
 type FileScope string
 
-// The scopes of a file, which say where its servers can be used. Local is the part of a user's own file that applies
-// to one project.
+// The scopes of a file. Local means the part of a user's own file that applies to one project.
 const (
 	User    FileScope = "user"
 	Local   FileScope = "local"
@@ -26,12 +26,12 @@ const (
 
 // Client describes an MCP client that lists its servers in a file.
 type Client struct {
-	Name  string // as in "retort install cursor"
-	Title string // as its maker writes it
+	Name  string // as in the command "retort install cursor"
+	Title string // product name, as its maker spells it
 
 	format fileFormat
 	placeholderDialect
-	fields map[string]fieldMeaning // of an entry, by key; other fields are kept without effect
+	fields map[string]fieldMeaning // meaning of an entry's fields, by key; other fields are kept without effect
 	entry  func(command string, args []string) map[string]any
 	// problem returns why an entry cannot be imported, or "" if it can.
 	problem func(entry map[string]any) string
@@ -49,19 +49,19 @@ func (c *Client) isTurnedOff(whole map[string]any, name string) bool {
 // keys that lead to the list in a file. If several of the files exist, only the first one counts.
 type filePlace struct {
 	scope FileScope
-	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
-	at    []string // keys down to the object of servers; "{dir}" is the project's
-	// readOnly states that the files at this place are read but never changed.
+	files []string // patterns such as "{home}/.cursor/mcp.json"; * matches any one folder
+	at    []string // keys that lead to the object of servers; "{dir}" stands for the project's folder
+	// readOnly says that Retort reads the files at this place but never changes them.
 	readOnly bool
 }
 
 // Environment holds what determines the paths of clients' files, such as the operating system and the user's home
 // directory.
 type Environment struct {
-	GOOS     string // as runtime.GOOS
+	GOOS     string // operating system, in the form of runtime.GOOS
 	Getenv   func(string) string
-	UserHome string // absolute
-	Dir      string // of the project, absolute
+	UserHome string // absolute path
+	Dir      string // absolute path of the project
 }
 
 // FindClient returns the client with this name, or an error whose hint lists all names.
@@ -154,8 +154,8 @@ func (e Environment) firstPath(p filePlace) string {
 	return filepath.Join(e.rootFolder(name), filepath.FromSlash(rest))
 }
 
-// otherProjects returns where a user's file lists servers for other projects than the current one: for each of these
-// projects, the keys that lead to its servers. They are sorted by project.
+// otherProjects returns where a user's file lists servers for projects other than the current one. For each of
+// these projects it returns the keys that lead to its servers, sorted by project.
 func (e Environment) otherProjects(c *Client, p filePlace, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
 	whole, err := c.format.decodeAll(src)

@@ -87,8 +87,8 @@ func (m *machine) userFile(client string) string {
 	return m.firstPath(c.places[0])
 }
 
-// text replaces PROJECT in a fixture by the path of this machine's project.
-func (m *machine) text(src []byte) []byte {
+// replaceProject replaces PROJECT in a fixture by the path of this machine's project.
+func (m *machine) replaceProject(src []byte) []byte {
 	return bytes.ReplaceAll(src, []byte("PROJECT"), []byte(m.Dir))
 }
 
@@ -150,7 +150,7 @@ func TestRoundTrip(t *testing.T) {
 		for variant, text := range variants {
 			t.Run(client+"/"+name+"/"+variant, func(t *testing.T) {
 				m := newMachine(t, "linux")
-				text = m.text(text)
+				text = m.replaceProject(text)
 				file := m.userFile(client)
 				m.write(file, text)
 				imported, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
@@ -162,7 +162,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				done := m.install(m.options(client))
 				installed := m.read(file)
-				m.rereads(client, installed)
+				m.mustContainRetort(client, installed)
 				if variant == "crlf" && bytes.Contains(text, []byte("\n")) && bytes.Count(installed, []byte("\n")) != bytes.Count(installed, []byte("\r\n")) {
 					t.Errorf("mixed line ends:\n%q", installed)
 				}
@@ -196,9 +196,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// rereads reads a client's file after an install, and checks that it is valid in its format and contains Retort
-// exactly once.
-func (m *machine) rereads(client string, src []byte) {
+// mustContainRetort reads a client's file after an install, and checks that it is valid in its format and contains
+// Retort exactly once.
+func (m *machine) mustContainRetort(client string, src []byte) {
 	m.t.Helper()
 	c, _ := FindClient(client)
 	members, err := c.format.readMembers(src, c.places[0].at)
@@ -225,7 +225,7 @@ func TestMergedUninstall(t *testing.T) {
 			m := newMachine(t, "linux")
 			file := m.userFile(client)
 			src, _ := os.ReadFile(path)
-			src = m.text(src)
+			src = m.replaceProject(src)
 			m.write(file, src)
 			m.install(m.options(client))
 			c, _ := FindClient(client)

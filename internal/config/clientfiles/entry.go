@@ -15,46 +15,48 @@ import (
 	"retort/internal/core"
 )
 
-// fieldMeaning says what a field of a client's entry means, and so how the field is translated for Retort.
+// fieldMeaning says what a field of a client's entry for a server means. The translation to Retort's server file
+// depends on it.
 type fieldMeaning uint8
 
 const (
-	ofExtra      fieldMeaning = iota // kept, without effect
-	ofNothing                        // for show, or for the client alone
-	ofType                           // stdio, http, sse; local, remote
-	ofCommand                        // a text, a list with the arguments, or an object
-	ofArgs                           //
-	ofEnv                            //
-	ofEnvFile                        // file with variables
-	ofEnvNames                       // names of variables that are passed on
-	ofKeyring                        // names of variables whose values the client keeps in its keyring
-	ofCwd                            //
-	ofURL                            //
-	ofHTTP                           // the URL of a Streamable HTTP server
-	ofHeaders                        //
-	ofEnvHeaders                     // header → name of a variable
-	ofBearer                         // name of the variable with the token
-	ofTimeout                        // of a call, in milliseconds
-	ofSeconds                        // of a call, in seconds
-	ofDisabled                       //
-	ofEnabled                        //
-	ofAllow                          // the only tools that are offered
-	ofDeny                           // tools that are not offered
+	extraField    fieldMeaning = iota // kept in the entry, without effect in Retort
+	ignoredField                      // dropped, because it only concerns the client
+	typeField                         // transport: stdio, http or sse; some clients write local or remote
+	commandField                      // a string, a list with the arguments, or an object
+	ofArgs                            //
+	ofEnv                             //
+	envFileField                      // path of a file with environment variables
+	envNamesField                     // names of environment variables that the server inherits
+	// keyringField lists environment variables whose values the client keeps in the system's keyring.
+	keyringField
+	ofCwd             //
+	ofURL             //
+	httpURLField      // URL of a Streamable HTTP server
+	ofHeaders         //
+	envHeadersField   // object that maps a header to the environment variable with its value
+	bearerField       // name of the environment variable with the bearer token
+	millisecondsField // timeout of a call, in milliseconds
+	secondsField      // timeout of a call, in seconds
+	ofDisabled        //
+	ofEnabled         //
+	allowField        // names of the only tools that the client offers
+	denyField         // names of tools that the client does not offer
 )
 
-// serverEntry holds a server in the form that Retort's server file has.
+// serverEntry holds the entry of a server in the form in which Retort's server file stores it.
 type serverEntry struct {
-	kind     string // "", "stdio", "http", "sse"
+	kind     string // transport: "", "stdio", "http" or "sse"
 	command  string
 	args     []string
 	env      map[string]string
 	cwd      string
 	url      string
 	headers  map[string]string
-	timeout  int64 // milliseconds
+	timeout  int64 // of a call, in milliseconds
 	disabled bool
 	envFile  string
-	allow    []string // tools
+	allow    []string // names of tools
 	deny     []string
 	extra    map[string]any
 }
@@ -117,14 +119,15 @@ func (e serverEntry) transportName() string {
 
 // entryReader holds the state of the translation of one client's entry.
 type entryReader struct {
-	client *Client
-	t      *placeholderTranslator
-	e      serverEntry
-	wrong  string // why it cannot be taken over
-	unused []string
+	client  *Client
+	t       *placeholderTranslator
+	e       serverEntry
+	problem string // why the entry cannot be imported; "": it can
+	unused  []string
 }
 
-// readEntry translates an entry. If it cannot be imported, wrong is the reason, else "".
+// readEntry translates a client's entry for a server to the form of Retort's server file. If the entry cannot be
+// imported, wrong is the reason; otherwise it is "".
 func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e serverEntry, wrong string) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
@@ -147,50 +150,50 @@ func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e s
 		t.addNote("kept, but it has no effect: %s", strings.Join(r.unused, ", "))
 	}
 	r.normalizeKind()
-	return r.e, r.wrong
+	return r.e, r.problem
 }
 
 func (r *entryReader) rejectEntry(format string, args ...any) {
-	if r.wrong == "" {
-		r.wrong = fmt.Sprintf(format, args...)
+	if r.problem == "" {
+		r.problem = fmt.Sprintf(format, args...)
 	}
 }
 
 func (r *entryReader) readField(key string, m fieldMeaning, v any) {
 	switch m {
-	case ofNothing:
-	case ofType:
+	case ignoredField:
+	case typeField:
 		r.e.kind = r.scalarText(key, v)
-	case ofCommand:
+	case commandField:
 		r.readCommand(key, v)
 	case ofArgs:
 		r.e.args = append(r.e.args, r.readTexts(key, v)...)
 	case ofEnv:
 		r.readMap(&r.e.env, key, v, r.t.translateText)
-	case ofEnvNames, ofKeyring:
+	case envNamesField, keyringField:
 		r.envNames(key, m, v)
 	case ofCwd:
 		r.e.cwd = r.t.translateText(r.scalarText(key, v))
-	case ofURL, ofHTTP:
+	case ofURL, httpURLField:
 		r.e.url = r.t.translateText(r.scalarText(key, v))
-		if m == ofHTTP {
+		if m == httpURLField {
 			r.e.kind = "http"
 		}
 	case ofHeaders:
 		r.readHeaders(key, v)
-	case ofEnvHeaders:
+	case envHeadersField:
 		r.readMap(&r.e.headers, key, v, variableReference)
-	case ofBearer:
+	case bearerField:
 		r.readMap(&r.e.headers, key, map[string]any{"Authorization": v}, func(s string) string { return "Bearer " + variableReference(s) })
-	case ofTimeout, ofSeconds:
+	case millisecondsField, secondsField:
 		r.readTimeout(key, m, v)
 	case ofDisabled, ofEnabled:
 		r.readDisabled(key, m, v)
-	case ofEnvFile:
+	case envFileField:
 		r.e.envFile = r.t.translateText(r.scalarText(key, v))
-	case ofAllow:
+	case allowField:
 		r.e.allow = append(r.e.allow, r.readTexts(key, v)...)
-	case ofDeny:
+	case denyField:
 		r.e.deny = append(r.e.deny, r.readTexts(key, v)...)
 	default:
 		r.keepUnknown(key, v)
@@ -200,7 +203,7 @@ func (r *entryReader) readField(key string, m fieldMeaning, v any) {
 // keepUnknown copies a field of unknown meaning to the entry for Retort's server file, where it has no effect. It
 // drops the field if Retort would give it another meaning.
 func (r *entryReader) keepUnknown(key string, v any) {
-	if slices.Contains(meansElse, key) {
+	if slices.Contains(retortFields, key) {
 		r.t.addNote("%s was left out: it has another meaning here", key)
 		return
 	}
@@ -211,9 +214,9 @@ func (r *entryReader) keepUnknown(key string, v any) {
 	r.unused = append(r.unused, key)
 }
 
-// meansElse lists the fields that mean something in Retort's own entries. If a client gives a field of this name
-// another meaning, the field must not be copied to Retort's server file.
-var meansElse = []string{
+// retortFields lists the fields that have a meaning in Retort's own entries. If a client gives a field of this
+// name another meaning, the field must not be copied to Retort's server file.
+var retortFields = []string{
 	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
 }
@@ -242,7 +245,8 @@ func (r *entryReader) readTexts(key string, v any) []string {
 	return texts
 }
 
-// readMap adds the members of v, an object whose values are strings, to the map in the argument to.
+// readMap adds the members of v, an object whose values are strings, to the map in the argument to. It passes each
+// value through translate.
 func (r *entryReader) readMap(to *map[string]string, key string, v any, translate func(string) string) {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -289,7 +293,7 @@ func (r *entryReader) envNames(key string, m fieldMeaning, v any) {
 		}
 		name := r.scalarText(key, item)
 		r.readMap(&r.e.env, key, map[string]any{name: name}, variableReference)
-		if m == ofKeyring {
+		if m == keyringField {
 			r.t.addNote("set %s; %s keeps its value in its keyring", name, r.client.Title)
 		}
 	}
@@ -321,7 +325,7 @@ func (r *entryReader) readTimeout(key string, m fieldMeaning, v any) {
 		r.t.addNote("%s is not a time and was omitted", key)
 		return
 	}
-	if m == ofSeconds {
+	if m == secondsField {
 		seconds *= 1000
 	}
 	r.e.timeout = int64(seconds)
@@ -365,8 +369,8 @@ func (r *entryReader) normalizeKind() {
 	}
 }
 
-// badName returns why a server's name cannot be written to Retort's server file, or "" if it can.
-func badName(name string) string {
+// invalidNameReason returns why a server's name cannot be written to Retort's server file, or "" if it can.
+func invalidNameReason(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "its name is empty"

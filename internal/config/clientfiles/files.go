@@ -17,12 +17,12 @@ import (
 	"retort/internal/core"
 )
 
-// clientFile holds a configuration file as it was read.
+// clientFile holds a client's configuration file as it was read.
 type clientFile struct {
-	path   string // as it is named to people
-	target string // behind links
+	path   string // path to show to users
+	target string // path with symbolic links resolved
 	exists bool
-	mode   fs.FileMode // of a new one: only its owner reads it
+	mode   fs.FileMode // of a new file: 0600
 	src    []byte
 }
 
@@ -134,7 +134,7 @@ func removeLeftovers(dir string) {
 	}
 }
 
-// checkUnchanged returns an error if another program has changed the file since it was read.
+// checkUnchanged returns an error if another program has changed the file since this process read it.
 func (f clientFile) checkUnchanged() error {
 	now, err := readBounded(f.target)
 	if errors.Is(err, fs.ErrNotExist) && !f.exists {

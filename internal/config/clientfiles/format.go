@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// fileFormat reads and edits files of one syntax. Its methods do not access the disk.
+// fileFormat reads and edits files of one syntax: JSON, TOML or YAML. Its methods work on the text of a file and
+// do not access the disk.
 type fileFormat interface {
 	// readMembers returns the servers that a file lists, in their order. The argument at holds the keys that lead to
 	// the object with the servers. A file without that object has no servers.
@@ -22,17 +23,17 @@ type fileFormat interface {
 	decodeAll(src []byte) (map[string]any, error)
 }
 
-// objectMember holds one entry of an object of servers.
+// objectMember holds one member of the object that lists a client's servers: a server's name and its entry.
 type objectMember struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
-	// Text is the entry as the file writes it. It is empty for a new entry.
+	// Text is the entry as the file spells it. It is empty for a new entry.
 	Text string `json:"text,omitempty"`
 }
 
 const (
-	maxFile  = 64 << 20 // bytes of a client's file; some keep their history in it
-	maxDepth = 200      // of brackets
+	maxFile  = 64 << 20 // size of a client's file, in bytes; some clients store their history in it
+	maxDepth = 200      // nested brackets
 )
 
 // memberChange describes an edit of one object of servers: the names to remove and the members to insert.

@@ -75,20 +75,21 @@ func FuzzPlaceholders(f *testing.F) {
 			return
 		}
 		tr := &placeholderTranslator{}
-		if got, err := expanded(t, tr.translateText(s)); err != nil || got != s {
+		if got, err := expandInServerFile(t, tr.translateText(s)); err != nil || got != s {
 			t.Errorf("%q became %q: %v", s, got, err)
 		}
 		curly := &placeholderTranslator{placeholderDialect: placeholderDialect{curly: true}}
 		if text := curly.translateText("{env:X}" + s); len(curly.notes) == 0 {
-			if got, err := expanded(t, text); err == nil && got[:1] != "x" {
+			if got, err := expandInServerFile(t, text); err == nil && got[:1] != "x" {
 				t.Errorf("%q became %q", "{env:X}"+s, got)
 			}
 		}
 	})
 }
 
-// expanded returns what Retort makes of a text in its server file: the text with its placeholders replaced.
-func expanded(t *testing.T, text string) (string, error) {
+// expandInServerFile returns what Retort makes of a text in its server file: the text with its placeholders
+// replaced.
+func expandInServerFile(t *testing.T, text string) (string, error) {
 	entry, err := marshalCompact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestPlaceholders(t *testing.T) {
 	} {
 		tr := &placeholderTranslator{placeholderDialect: tt.d}
 		text := tr.translateText(tt.from)
-		if got, err := expanded(t, text); err != nil || got != tt.want {
+		if got, err := expandInServerFile(t, text); err != nil || got != tt.want {
 			t.Errorf("%q → %q → %q (%v), want %q", tt.from, text, got, err, tt.want)
 		}
 	}
@@ -133,7 +134,7 @@ func TestPlaceholders(t *testing.T) {
 		tr := &placeholderTranslator{placeholderDialect: all}
 		if text := tr.translateText(s); len(tr.notes) != 1 {
 			t.Errorf("%q → %q says nothing", s, text)
-		} else if _, err := expanded(t, text); err == nil {
+		} else if _, err := expandInServerFile(t, text); err == nil {
 			t.Errorf("%q → %q starts", s, text)
 		}
 	}

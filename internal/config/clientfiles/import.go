@@ -14,21 +14,21 @@ import (
 	"retort/internal/home"
 )
 
-// ImportState describes what an import did with a server.
+// ImportState says what an import did with a server.
 type ImportState string
 
 // The states of a server after an import.
 const (
-	Added  ImportState = "added"  // written into our file
-	Same   ImportState = "same"   // our file has it already
-	Exists ImportState = "exists" // our file has another one of this name, which wins
-	Left   ImportState = "left"   // it stays where it is; Reason says why
+	Added  ImportState = "added"  // the server was added to Retort's server file
+	Same   ImportState = "same"   // Retort's server file already has the same server
+	Exists ImportState = "exists" // Retort's server file has a different server of this name, which stays
+	Left   ImportState = "left"   // the server was not imported; Reason says why
 )
 
 // FoundServer describes one server of a client and what an import did with it.
 type FoundServer struct {
 	Name      string      `json:"name"`
-	As        string      `json:"as,omitempty"` // its name in our file, if it is another
+	As        string      `json:"as,omitempty"` // name in Retort's server file, if it differs from Name
 	Client    string      `json:"client"`
 	Scope     FileScope   `json:"scope"`
 	File      string      `json:"file"`
@@ -36,7 +36,7 @@ type FoundServer struct {
 	Disabled  bool        `json:"disabled,omitempty"`
 	State     ImportState `json:"state"`
 	Reason    string      `json:"reason,omitempty"`
-	Notes     []string    `json:"notes,omitempty"` // what a person should do or know
+	Notes     []string    `json:"notes,omitempty"` // what the user should do or know
 
 	entry serverEntry
 	raw   objectMember
@@ -52,7 +52,7 @@ type BrokenFile struct {
 
 // ImportResult describes what an import did, or would do in a dry run.
 type ImportResult struct {
-	File     string        `json:"file"` // ours
+	File     string        `json:"file"` // Retort's server file
 	Changed  bool          `json:"changed"`
 	DryRun   bool          `json:"dry_run,omitempty"`
 	Servers  []FoundServer `json:"servers"`
@@ -62,10 +62,10 @@ type ImportResult struct {
 
 // ImportOptions selects what to import, and into which file.
 type ImportOptions struct {
-	From    string // a client's name; empty = all
-	Project bool   // the project's servers instead of the person's own
-	Out     string // our file, absolute
-	Home    string // of Retort's own files
+	From    string // name of a client; "": all clients
+	Project bool   // import the project's servers instead of the user's
+	Out     string // absolute path of Retort's server file
+	Home    string // Retort's data directory
 	DryRun  bool
 }
 
@@ -142,8 +142,8 @@ func scopeOf(project bool) FileScope {
 	return User
 }
 
-// lockJournals takes the lock that keeps imports and installs from running at the same time. It waits up to ten
-// seconds for the lock. A dry run needs no lock.
+// lockJournals acquires the file lock that keeps imports and installs from running at the same time. It waits up
+// to ten seconds for it. A dry run needs no lock. The returned function releases the lock.
 func lockJournals(data home.Dir, dry bool) (func(), error) {
 	if dry {
 		return func() {}, nil
@@ -196,7 +196,7 @@ func (c *Client) readServers(e Environment, f clientFile, at []string) ([]FoundS
 		if s.entry.startsRetort(m.Name) {
 			s.Reason = "it is Retort itself"
 		}
-		if why := badName(m.Name); why != "" {
+		if why := invalidNameReason(m.Name); why != "" {
 			s.Reason = why
 		}
 		if s.Notes = t.notes; s.Reason != "" {
@@ -281,7 +281,7 @@ func (s *FoundServer) nameInOurFile() string {
 
 type serverMerge struct {
 	before  []objectMember
-	known   map[string]json.RawMessage // by name, with what is added
+	known   map[string]json.RawMessage // entries in Retort's server file, including added ones, by name
 	add     []objectMember
 	keepAll bool
 }

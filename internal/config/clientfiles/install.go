@@ -15,11 +15,11 @@ import (
 // InstallOptions configures an install or uninstall for one client.
 type InstallOptions struct {
 	Client  string
-	Project bool     // into the project's file instead of the person's own
-	Keep    []string // servers that stay where they are
-	Out     string   // our file, absolute
-	Home    string   // of Retort's own files: journals and backups
-	Command string   // how the client starts Retort
+	Project bool     // use the project's file instead of the user's
+	Keep    []string // names of servers that stay in the client's file
+	Out     string   // absolute path of Retort's server file
+	Home    string   // Retort's data directory, which has the journals and backups
+	Command string   // command with which the client starts Retort
 	Args    []string
 	DryRun  bool
 }
@@ -27,19 +27,20 @@ type InstallOptions struct {
 // InstallResult describes what an install or an uninstall did, or would do in a dry run.
 type InstallResult struct {
 	Client  string `json:"client"`
-	File    string `json:"file"` // the client's
+	File    string `json:"file"` // the client's file
 	Changed bool   `json:"changed"`
 	DryRun  bool   `json:"dry_run,omitempty"`
-	// Restored says how an uninstall has ended: "exact" if the file was restored byte for byte, "merged" if the file
-	// had been changed after the install, and "none" if Retort was not in the file.
+	// Restored says how an uninstall ended. It is "exact" if the client's file was restored byte for byte. It is
+	// "merged" if others had changed the file after the install, so that their changes were kept. It is "none" if
+	// Retort was not in the file.
 	Restored string        `json:"restored,omitempty"`
-	Moved    []FoundServer `json:"moved,omitempty"`    // into our file
-	PutBack  []string      `json:"put_back,omitempty"` // servers, by name
-	Kept     []KeptServer  `json:"kept,omitempty"`     // in the client's file
-	Still    []string      `json:"still,omitempty"`    // entries that start Retort and were not taken out, by name
-	Ours     string        `json:"ours,omitempty"`     // our file
+	Moved    []FoundServer `json:"moved,omitempty"`    // servers moved to Retort's server file
+	PutBack  []string      `json:"put_back,omitempty"` // names of servers that an uninstall put back
+	Kept     []KeptServer  `json:"kept,omitempty"`     // servers that stay in the client's file
+	Still    []string      `json:"still,omitempty"`    // names of remaining entries that start Retort
+	Ours     string        `json:"ours,omitempty"`     // Retort's server file
 	Warnings []string      `json:"warnings,omitempty"`
-	Diff     string        `json:"diff,omitempty"` // of a dry run; credentials that are seen as such are left out
+	Diff     string        `json:"diff,omitempty"` // only in a dry run; recognised credentials are masked
 }
 
 // KeptServer names a server that stays in the client's file next to Retort, with the reason.
@@ -54,12 +55,12 @@ const ourName = "retort"
 type installation struct {
 	Environment
 	InstallOptions
-	client *Client
-	scope  FileScope
-	file   clientFile
-	at     [][]string // objects of servers; Retort goes into the first
-	here   bool       // Retort is in the file
-	result *InstallResult
+	client    *Client
+	scope     FileScope
+	file      clientFile
+	at        [][]string // key paths of the objects with servers; Retort is added to the first
+	installed bool       // whether the file has an entry for Retort
+	result    *InstallResult
 }
 
 // Install moves the servers of a client into Retort's server file, and puts an entry for Retort in their place.
@@ -99,7 +100,7 @@ func Install(e Environment, o InstallOptions) (*InstallResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.dropStaleSteps(in.file, in.here)
+	j.dropStaleSteps(in.file, in.installed)
 	if err := j.beginStep(s, in.file.src); err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (e Environment) beginInstall(o InstallOptions) (*installation, error) {
 			}
 		}
 	}
-	if in.here, err = in.hasRetort(); err != nil {
+	if in.installed, err = in.hasRetort(); err != nil {
 		return nil, err
 	}
 	in.addWarnings()
@@ -164,8 +165,8 @@ func (in *installation) hasRetort() (bool, error) {
 	return slices.ContainsFunc(members, in.client.isOurs), nil
 }
 
-// isOurs reports whether m is an entry for Retort that install has written. An entry that the user has written and
-// that starts Retort with other settings does not count.
+// isOurs reports whether m is an entry for Retort that install has written. It returns false for a user's own
+// entry that starts Retort with other settings.
 func (c *Client) isOurs(m objectMember) bool {
 	e, wrong := c.readEntry(m.Value, &placeholderTranslator{placeholderDialect: c.placeholderDialect})
 	return m.Name == ourName && wrong == "" && e.startsRetort(m.Name)
@@ -393,7 +394,7 @@ func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, err error) {
 	src, exists = in.file.src, in.file.exists
 	in.result.Restored = "exact"
-	if len(j.Steps) == 0 && !in.here {
+	if len(j.Steps) == 0 && !in.installed {
 		in.result.Restored = "none"
 	}
 	for n := len(j.Steps) - 1; n >= 0; n-- {
@@ -410,7 +411,7 @@ func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, e
 			return nil, false, err
 		}
 	}
-	if len(j.Steps) == 0 && in.here {
+	if len(j.Steps) == 0 && in.installed {
 		in.result.Warnings = append(
 			in.result.Warnings,
 			"there is no journal of an installation in "+in.Home+": servers that it moved remain only in Retort's own file",
@@ -467,8 +468,8 @@ func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	return src, nil
 }
 
-// noteKept records in the result that a server stays in the client's file, because it was added to the file after the
-// install.
+// noteKept records in the result that a server stays in the client's file because it was added there after the
+// install. The argument again says that a removed server had the same name.
 func (in *installation) noteKept(name string, again bool) {
 	reason := "it was added after the install"
 	if again {

@@ -350,21 +350,21 @@ func TestTurnedOff(t *testing.T) {
 	}
 }
 
-// careless is a faulty fileFormat for tests: an edit with it loses all other content of the file.
-type careless struct{ jsonFile }
+// faultyFormat is a fileFormat for tests whose edits lose all other content of the file.
+type faultyFormat struct{ jsonFile }
 
-func (careless) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {
+func (faultyFormat) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {
 	return []byte(`{"mcpServers": {"n": {}}}`), nil
 }
 
 func TestEditIsReadBack(t *testing.T) {
 	in := []objectMember{{Name: "n", Value: json.RawMessage(`{}`)}}
 	at := []string{"mcpServers"}
-	if _, err := editOnce(careless{}, []byte(`{"mcpServers": {"a": {}}}`), at, []string{"a"}, in); err != nil {
+	if _, err := editOnce(faultyFormat{}, []byte(`{"mcpServers": {"a": {}}}`), at, []string{"a"}, in); err != nil {
 		t.Error(err)
 	}
 	for _, src := range []string{`{"mcpServers": {"a": {}, "b": {}}}`, `{"mcpServers": {"a": {}}, "theme": "dark"}`} {
-		if _, err := editOnce(careless{}, []byte(src), at, []string{"a"}, in); err == nil {
+		if _, err := editOnce(faultyFormat{}, []byte(src), at, []string{"a"}, in); err == nil {
 			t.Errorf("%s: what else was there is lost", src)
 		}
 	}

@@ -19,10 +19,10 @@ import (
 // file is changed, and contains hashes of the file that show whether the last change was completed.
 type installJournal struct {
 	Client string        `json:"client"`
-	File   string        `json:"file"` // behind links
+	File   string        `json:"file"` // path of the client's file, with symbolic links resolved
 	Steps  []installStep `json:"steps"`
 
-	path string // of the journal, without .json
+	path string // path of the journal, without the suffix .json
 }
 
 // installStep describes one change that install made to a client's file.
@@ -30,11 +30,11 @@ type installStep struct {
 	Time    time.Time        `json:"time"`
 	Existed bool             `json:"existed"`
 	Mode    fs.FileMode      `json:"mode"`
-	Before  string           `json:"before"` // SHA-256 of the file
+	Before  string           `json:"before"` // SHA-256 of the file before the change
 	After   string           `json:"after"`
-	Backup  string           `json:"backup"`            // name of the file with what was there before
-	Entry   string           `json:"entry"`             // name of ours
-	Command string           `json:"command,omitempty"` // with which it starts Retort
+	Backup  string           `json:"backup"`            // name of the backup with the content before the change
+	Entry   string           `json:"entry"`             // name of the entry for Retort
+	Command string           `json:"command,omitempty"` // command with which the entry starts Retort
 	Removed []removedMembers `json:"removed"`
 }
 
@@ -45,7 +45,8 @@ type removedMembers struct {
 	Members []objectMember `json:"members"`
 }
 
-// openJournal reads the journal of a file. If it does not exist, the journal has no steps.
+// openJournal reads the journal of the changes that install made to a client's file, which is named by target. If
+// the journal does not exist, it has no steps.
 func openJournal(data home.Dir, client, target string) (*installJournal, error) {
 	path := filepath.Join(data.Clients(), client+"-"+hashHex([]byte(target))[:16])
 	j := &installJournal{Client: client, File: target, path: path}

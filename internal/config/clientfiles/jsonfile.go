@@ -21,10 +21,10 @@ type jsonFile struct {
 // lastRead caches the texts of files that one operation, such as an install, has read, together with the result of
 // parsing or decoding them.
 type lastRead struct {
-	text []byte // of tree
+	text []byte // text from which tree was parsed
 	tree hujson.Value
-	made bool          // by an edit: the text was not read back yet
-	says []decodedText // at most two, the newest last
+	made bool          // text is the result of an edit and was not parsed again yet
+	says []decodedText // decoded texts: at most two, the newest last
 }
 
 // decodedText holds a text and its decoded value. The value must not be changed.
@@ -60,7 +60,7 @@ func parseJSON(src []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}" + lineBreak(src))
 	}
-	if endsOpen(body) {
+	if endsInOpenComment(body) {
 		body = append(body, '\n')
 	}
 	v, err := hujson.Parse(body)
@@ -70,9 +70,9 @@ func parseJSON(src []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// endsOpen reports whether the last line of a text has no line break and may end in a line comment. The JSON parser
-// hujson refuses such a text.
-func endsOpen(src []byte) bool {
+// endsInOpenComment reports whether the last line of a text has no line break and may end in a line comment. The
+// JSON parser hujson refuses such a text.
+func endsInOpenComment(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
@@ -181,8 +181,8 @@ func memberName(m hujson.ObjectMember) string {
 	return unquoteLiteral(name)
 }
 
-// unquoteLiteral returns the string of a literal. It decodes only literals with escapes or special characters, which are
-// rare.
+// unquoteLiteral returns the string of a literal. It decodes only literals with escapes or special characters, which
+// are rare.
 func unquoteLiteral(l hujson.Literal) string {
 	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
 	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
@@ -215,13 +215,13 @@ func (f jsonFile) readMembers(src []byte, at []string) ([]objectMember, error) {
 	return list, nil
 }
 
-// jsonLayout describes how a file is indented.
+// jsonLayout describes how a JSON file is indented, so that edits follow the same style.
 type jsonLayout struct {
 	newline string
-	unit    string // of one level
-	indent  string // of the members of the object that is edited
-	oneLine bool   // its members are on one line
-	comma   bool   // there is one after its last member
+	unit    string // indentation of one level
+	indent  string // indentation of the members of the edited object
+	oneLine bool   // the members of the edited object are on one line
+	comma   bool   // the edited object has a trailing comma
 }
 
 func (f jsonFile) editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error) {
@@ -246,7 +246,7 @@ func (f jsonFile) editMembers(src []byte, at, out []string, in []objectMember) (
 		}
 	}
 	text := v.Pack()
-	if endsOpen(src) {
+	if endsInOpenComment(src) {
 		text = bytes.TrimSuffix(text, []byte("\n"))
 	}
 	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
@@ -367,7 +367,7 @@ func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	return slices.Concat(first, hujson.Extra(between), then)
 }
 
-// endWithoutComma removes the trailing comma after member number i, which is the last member of the object o. The
+// endWithoutComma removes the trailing comma after the last member of the object o, which has the index i. The
 // member's comments stay.
 func (l *jsonLayout) endWithoutComma(o *hujson.Object, i int) {
 	last := &o.Members[i].Value

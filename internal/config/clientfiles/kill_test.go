@@ -13,13 +13,13 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// victim is the name of an environment variable. If it is set, this test binary acts as a child process that a test
-// kills. The value is "install" or "uninstall" and, after a space, the folder to work in. The child prints 1 when it
-// is done.
-const victim = "RETORT_TEST_VICTIM"
+// childVariable is the name of an environment variable that makes this test binary act as a child process, which a
+// test kills. Its value is "install" or "uninstall" and, after a space, the folder to work in. The child prints 1
+// when it is done.
+const childVariable = "RETORT_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
-	what, dir, killable := strings.Cut(os.Getenv(victim), " ")
+	what, dir, killable := strings.Cut(os.Getenv(childVariable), " ")
 	if !killable {
 		os.Exit(m.Run())
 	}
@@ -36,19 +36,18 @@ func TestMain(m *testing.M) {
 	fmt.Println(1)
 }
 
-// killed runs install or uninstall in a child process. It kills the child when the given number of changes have been
-// made in the folders that the child writes. It reports whether the child was done before that.
-func killed(t *testing.T, dir, what string, changes int) bool {
+// runAndKill runs install or uninstall in a child process. It kills the child when the given number of changes
+// have been made in the folders that the child writes. It reports whether the child was done before that.
+func runAndKill(t *testing.T, dir, what string, changes int) bool {
 	t.Helper()
 	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
-	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
+	return testenv.KilledAtChange(t, childVariable, what+" "+dir, folders, changes, 0) == 1
 }
 
-// whole runs install or uninstall in a child process and, unlike the function killed, lets it finish the whole
-// operation.
-func whole(t *testing.T, dir, what string) {
+// runWhole runs install or uninstall in a child process and lets it finish.
+func runWhole(t *testing.T, dir, what string) {
 	t.Helper()
-	if !killed(t, dir, what, math.MaxInt) {
+	if !runAndKill(t, dir, what, math.MaxInt) {
 		t.Fatalf("%s has not ended", what)
 	}
 }
@@ -71,9 +70,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if err := os.WriteFile(file, before, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	whole(t, dir, "install")
+	runWhole(t, dir, "install")
 	after := read(file)
-	whole(t, dir, "uninstall")
+	runWhole(t, dir, "uninstall")
 	if bytes.Equal(before, after) || !bytes.Equal(read(file), before) {
 		t.Fatal("without a kill it does not work")
 	}
@@ -93,17 +92,17 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 	}
 	for n := range kills {
-		killed(t, dir, "install", n+1)
+		runAndKill(t, dir, "install", n+1)
 		check("install", n)
 		if n%2 == 1 {
-			whole(t, dir, "install")
+			runWhole(t, dir, "install")
 			if !bytes.Equal(read(file), after) {
 				t.Fatalf("kill %d: a second install ends elsewhere", n)
 			}
-			killed(t, dir, "uninstall", (n+1)/2)
+			runAndKill(t, dir, "uninstall", (n+1)/2)
 			check("uninstall", n)
 		}
-		whole(t, dir, "uninstall")
+		runWhole(t, dir, "uninstall")
 		if !bytes.Equal(read(file), before) {
 			t.Fatalf("kill %d: not restored", n)
 		}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// placeholderDialect says which forms of placeholders a client replaces in its strings. All other text stays as it
-// is.
+// placeholderDialect says which forms of placeholders a client replaces in the strings of its file. It leaves all
+// other text unchanged.
 type placeholderDialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
 	percent   bool // %VAR%, on Windows
 	prefixed  bool // ${env:VAR}, ${input:id}, ${workspaceFolder} and the like
 	curly     bool // {env:VAR} and {file:path}
-	inHeaders bool // ${VAR} and $VAR, and those in headers alone
+	inHeaders bool // ${VAR} and $VAR, but only in headers
 }
 
 // promptInput describes a value that VS Code prompts the user for.
@@ -28,7 +28,7 @@ type placeholderTranslator struct {
 	placeholderDialect
 	windows bool
 	inputs  []promptInput
-	notes   []string // what a person should know
+	notes   []string // what the user should know
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
@@ -64,8 +64,8 @@ func (t *placeholderTranslator) translateText(s string) string {
 	return b.String()
 }
 
-// translatePlaceholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
-// s begins with no placeholder.
+// translatePlaceholder translates the placeholder at the beginning of s and returns its length in bytes. The length is
+// 0 if s begins with no placeholder.
 func (t *placeholderTranslator) translatePlaceholder(s string) (value string, n int) {
 	if t.curly {
 		if inside, ok := cutBracketed(s, "{env:"); ok && variableName.FindString(inside) == inside && inside != "" {

@@ -12,12 +12,12 @@ type SurveyedFile struct {
 	Scope   FileScope
 	File    string
 	Retort  bool
-	Missing string   // the program that it would start Retort with, if that is not there
-	Others  []string // names of the servers that it starts itself
-	Err     error    // it cannot be read
+	Missing string   // program with which the client would start Retort, if it does not exist
+	Others  []string // names of the servers that the client starts itself
+	Err     error    // why the file cannot be read
 }
 
-// SurveyClients reads the existing files of all clients. It changes none.
+// SurveyClients reads the existing files of all clients and describes each. It does not change them.
 func SurveyClients(e Environment) []SurveyedFile {
 	var all []SurveyedFile
 	for _, c := range AllClients() {
@@ -32,7 +32,7 @@ func SurveyClients(e Environment) []SurveyedFile {
 	return all
 }
 
-// surveyFile describes one file. ok is false if the file has no servers.
+// surveyFile reads and describes one client file. ok is false if the file lists no servers.
 func (e Environment) surveyFile(c *Client, p filePlace, path string) (s SurveyedFile, ok bool) {
 	s = SurveyedFile{Client: c.Name, Scope: p.scope, File: path}
 	if !pathExists(path) {

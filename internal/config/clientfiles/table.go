@@ -21,7 +21,7 @@ func commonClients() []Client {
 	return []Client{
 		{
 			Name: "claude-code", Title: "Claude Code", format: jsonFile{}, placeholderDialect: placeholderDialect{braces: true},
-			fields: commonFields(map[string]fieldMeaning{"type": ofType, "timeout": ofTimeout}),
+			fields: commonFields(map[string]fieldMeaning{"type": typeField, "timeout": millisecondsField}),
 			entry:  withType("stdio"),
 			places: []filePlace{
 				{scope: User, files: []string{"{claude}/.claude.json"}, at: []string{"mcpServers"}},
@@ -31,12 +31,12 @@ func commonClients() []Client {
 		},
 		{
 			Name: "claude-desktop", Title: "Claude Desktop", format: jsonFile{},
-			fields: commonFields(map[string]fieldMeaning{"type": ofType}), entry: commandEntry,
+			fields: commonFields(map[string]fieldMeaning{"type": typeField}), entry: commandEntry,
 			places: []filePlace{{scope: User, files: []string{"{app}/Claude/claude_desktop_config.json"}, at: []string{"mcpServers"}}},
 		},
 		{
 			Name: "cursor", Title: "Cursor", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
-			fields: commonFields(map[string]fieldMeaning{"envFile": ofEnvFile, "type": ofType}), entry: commandEntry,
+			fields: commonFields(map[string]fieldMeaning{"envFile": envFileField, "type": typeField}), entry: commandEntry,
 			places: []filePlace{
 				{scope: User, files: []string{"{home}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
 				{scope: Project, files: []string{"{project}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
@@ -44,7 +44,7 @@ func commonClients() []Client {
 		},
 		{
 			Name: "vscode", Title: "VS Code", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
-			fields: commonFields(map[string]fieldMeaning{"envFile": ofEnvFile, "type": ofType, "gallery": ofNothing, "version": ofNothing}),
+			fields: commonFields(map[string]fieldMeaning{"envFile": envFileField, "type": typeField, "gallery": ignoredField, "version": ignoredField}),
 			entry:  withType("stdio"),
 			places: []filePlace{
 				{scope: User, files: []string{"{app}/Code/User/mcp.json"}, at: []string{"servers"}},
@@ -56,9 +56,9 @@ func commonClients() []Client {
 		{
 			Name: "codex", Title: "Codex", format: tomlFile{},
 			fields: commonFields(map[string]fieldMeaning{
-				"http_headers": ofHeaders, "env_http_headers": ofEnvHeaders, "bearer_token_env_var": ofBearer,
-				"env_vars": ofEnvNames, "tool_timeout_sec": ofSeconds, "enabled": ofEnabled,
-				"enabled_tools": ofAllow, "disabled_tools": ofDeny, "startup_timeout_sec": ofNothing, "startup_timeout_ms": ofNothing,
+				"http_headers": ofHeaders, "env_http_headers": envHeadersField, "bearer_token_env_var": bearerField,
+				"env_vars": envNamesField, "tool_timeout_sec": secondsField, "enabled": ofEnabled,
+				"enabled_tools": allowField, "disabled_tools": denyField, "startup_timeout_sec": ignoredField, "startup_timeout_ms": ignoredField,
 			}),
 			entry: commandEntry,
 			places: []filePlace{
@@ -68,7 +68,7 @@ func commonClients() []Client {
 		},
 		{
 			Name: "windsurf", Title: "Windsurf", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
-			fields: commonFields(map[string]fieldMeaning{"type": ofType, "serverUrl": ofURL, "disabledTools": ofDeny, "serverURL": ofURL}), entry: commandEntry,
+			fields: commonFields(map[string]fieldMeaning{"type": typeField, "serverUrl": ofURL, "disabledTools": denyField, "serverURL": ofURL}), entry: commandEntry,
 			places: []filePlace{{scope: User, files: []string{"{home}/.codeium/windsurf/mcp_config.json"}, at: []string{"mcpServers"}}},
 		},
 	}
@@ -79,7 +79,7 @@ func moreClients() []Client {
 		{
 			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, placeholderDialect: placeholderDialect{braces: true, dollar: true, percent: true},
 			fields: commonFields(map[string]fieldMeaning{
-				"type": ofType, "httpUrl": ofHTTP, "timeout": ofTimeout, "includeTools": ofAllow, "excludeTools": ofDeny, "description": ofNothing,
+				"type": typeField, "httpUrl": httpURLField, "timeout": millisecondsField, "includeTools": allowField, "excludeTools": denyField, "description": ignoredField,
 			}),
 			entry: commandEntry, disabled: geminiDisabled,
 			places: []filePlace{
@@ -89,7 +89,7 @@ func moreClients() []Client {
 		},
 		{
 			Name: "zed", Title: "Zed", format: jsonFile{},
-			fields: commonFields(map[string]fieldMeaning{"source": ofNothing, "enabled": ofEnabled, "path": ofCommand}),
+			fields: commonFields(map[string]fieldMeaning{"source": ignoredField, "enabled": ofEnabled, "path": commandField}),
 			entry: func(command string, args []string) map[string]any {
 				return withKey(commandEntry(command, args), "source", "custom")
 			},
@@ -101,7 +101,7 @@ func moreClients() []Client {
 		},
 		{
 			Name: "opencode", Title: "opencode", format: jsonFile{}, placeholderDialect: placeholderDialect{curly: true},
-			fields: commonFields(map[string]fieldMeaning{"type": ofType, "environment": ofEnv, "enabled": ofEnabled}),
+			fields: commonFields(map[string]fieldMeaning{"type": typeField, "environment": ofEnv, "enabled": ofEnabled}),
 			entry: func(command string, args []string) map[string]any {
 				return map[string]any{"type": "local", "command": append([]string{command}, args...), "enabled": true}
 			},
@@ -115,8 +115,8 @@ func moreClients() []Client {
 		{
 			Name: "goose", Title: "Goose", format: yamlFile{}, placeholderDialect: placeholderDialect{inHeaders: true},
 			fields: commonFields(map[string]fieldMeaning{
-				"type": ofType, "cmd": ofCommand, "envs": ofEnv, "env_keys": ofKeyring, "uri": ofURL, "timeout": ofSeconds, "enabled": ofEnabled,
-				"available_tools": ofAllow, "name": ofNothing, "description": ofNothing, "bundled": ofNothing, "display_name": ofNothing,
+				"type": typeField, "cmd": commandField, "envs": ofEnv, "env_keys": keyringField, "uri": ofURL, "timeout": secondsField, "enabled": ofEnabled,
+				"available_tools": allowField, "name": ignoredField, "description": ignoredField, "bundled": ignoredField, "display_name": ignoredField,
 			}),
 			entry: func(command string, args []string) map[string]any {
 				return map[string]any{
@@ -129,7 +129,7 @@ func moreClients() []Client {
 		},
 		{
 			Name: "lm-studio", Title: "LM Studio", format: jsonFile{},
-			fields: commonFields(map[string]fieldMeaning{"type": ofType}), entry: commandEntry,
+			fields: commonFields(map[string]fieldMeaning{"type": typeField}), entry: commandEntry,
 			places: []filePlace{{scope: User, files: []string{"{home}/.lmstudio/mcp.json"}, at: []string{"mcpServers"}}},
 		},
 	}
@@ -138,7 +138,7 @@ func moreClients() []Client {
 // commonFields returns the fields that nearly every client has, together with the client's own fields.
 func commonFields(own map[string]fieldMeaning) map[string]fieldMeaning {
 	all := map[string]fieldMeaning{
-		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,
+		"command": commandField, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,
 	}
 	maps.Copy(all, own)
 	return all

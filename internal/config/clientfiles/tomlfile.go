@@ -92,7 +92,7 @@ func (tomlFile) inlineMembers(o map[string]any) ([]objectMember, error) {
 // lines, with the empty lines after them, but without comments on lines of their own.
 type tomlPart struct {
 	byteSpan
-	path   []string // from the root
+	path   []string // keys from the root of the file
 	header bool
 }
 
@@ -140,7 +140,7 @@ func (f tomlFile) parseParts(src []byte) ([]tomlPart, error) {
 		return nil, err
 	}
 	for i := range parts {
-		parts[i].to = emptyLines(src, parts[i].to)
+		parts[i].to = skipEmptyLines(src, parts[i].to)
 	}
 	return slices.DeleteFunc(parts, func(p tomlPart) bool { return p.path == nil }), nil
 }
@@ -156,9 +156,8 @@ func (tomlFile) keyPath(e *unstable.Node) (path []string, first int) {
 	return path, first
 }
 
-// emptyLines skips the empty lines that begin at the offset at. It returns the offset of the next line that is not
-// empty.
-func emptyLines(src []byte, at int) int {
+// skipEmptyLines returns the offset of the first line that is not empty, beginning with the line at the offset at.
+func skipEmptyLines(src []byte, at int) int {
 	for at < len(src) {
 		end := lineEnd(src, at)
 		if len(bytes.TrimSpace(src[at:end])) > 0 {
@@ -235,7 +234,7 @@ func (f tomlFile) renderTables(at []string, in []objectMember, nl string) (strin
 	return strings.Join(all, nl), nil
 }
 
-// renderTable returns an object as the text of a TOML table with its own header.
+// renderTable renders an object as the text of a TOML table with its own header.
 func (f tomlFile) renderTable(path []string, value json.RawMessage, nl string) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
@@ -280,7 +279,7 @@ func tomlKey(k string) string {
 	return tomlValue(k)
 }
 
-// tomlValue returns a JSON value in TOML. Strings are escaped as in JSON.
+// tomlValue renders a JSON value in TOML. It escapes strings as JSON does.
 func tomlValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

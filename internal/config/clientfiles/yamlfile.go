@@ -21,7 +21,7 @@ type yamlFile struct{}
 
 // Bounds on a YAML file, within which the parser is fast.
 const (
-	maxYAML   = 256 << 10 // bytes
+	maxYAML   = 256 << 10 // size in bytes
 	maxTokens = 20_000
 )
 
@@ -117,8 +117,8 @@ func (f yamlFile) decodeAll(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// withUnixNewlines returns a text without byte order mark and carriage returns, so that its lines are those that the parser
-// counts.
+// withUnixNewlines returns a text without byte order mark and carriage returns, so that its lines are those that the
+// parser counts.
 func withUnixNewlines(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
@@ -132,11 +132,11 @@ type yamlMember struct {
 // yamlPlace describes the place of the mapping of servers in a YAML file. members is nil if the file has no such
 // mapping.
 type yamlPlace struct {
-	key     byteSpan // the line of its key; from == to without one
-	end     int      // behind what belongs to it
+	key     byteSpan // line of the mapping's key; from == to if there is no key
+	end     int      // offset after the mapping
 	indent  string
 	members []yamlMember
-	flow    bool // it is written in brackets, and has members
+	flow    bool // the mapping is written in brackets and is not empty
 }
 
 // locateServers finds the mapping of servers in a YAML file.
@@ -171,7 +171,7 @@ func (f yamlFile) locateServers(src []byte, key string) (yamlPlace, error) {
 			if j+1 < len(values) {
 				end = at(values[j+1].Key)
 			}
-			p.members = append(p.members, yamlMember{keyText(m), byteSpan{at(m.Key), backTo(src, at(m.Key), end, column)}})
+			p.members = append(p.members, yamlMember{keyText(m), byteSpan{at(m.Key), memberEnd(src, at(m.Key), end, column)}})
 		}
 		if len(values) == 0 {
 			p.end = p.key.to
@@ -198,10 +198,10 @@ func lineOffsets(src []byte) []int {
 	return offsets
 }
 
-// backTo returns the offset at which a member of a YAML file really ends. It goes back from the offset end over empty
-// lines and comments. A comment belongs to the member, and so stops this, if it is indented deeper than column, the
-// column in which the member begins.
-func backTo(src []byte, from, end, column int) int {
+// memberEnd returns the offset at which a member of a YAML file ends. It goes back from the offset end over empty
+// lines and comments, at most to from. It stops at a comment that belongs to the member, because it is indented
+// deeper than column, the column in which the member begins.
+func memberEnd(src []byte, from, end, column int) int {
 	for end > from {
 		start := lineStart(src, end-1)
 		line := bytes.TrimRight(src[start:end], "\r\n")
@@ -286,9 +286,9 @@ func (f yamlFile) editMembers(src []byte, at, out []string, in []objectMember) (
 	return cutSpans(src, spans, place, text), nil
 }
 
-// writeHead applies an edit that leaves none of the file's earlier servers. It may have to change the head of the
-// mapping of servers, which is the line with the mapping's key: if there are no servers at all now, the key gets the
-// value {}. If there were none before the edit, the line is changed so that the new servers can follow it.
+// writeHead applies an edit that leaves none of the servers that the file had before. The edit may have to change
+// the head of the mapping, which is the line with the key of the mapping. If no servers are left at all, the key
+// gets the value {}. If the file had no servers before, the line is changed so that the new servers can follow it.
 func (yamlFile) writeHead(src []byte, p yamlPlace, key string, spans []byteSpan, place int, text, nl string) []byte {
 	switch {
 	case text == "" || text == nl:

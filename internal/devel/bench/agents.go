@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// workloads lists the tasks that are measured. Each has Go code that plays a model which does the task without code
-// execution. That code uses the same tools as the programs do, and uses them well: it filters where a tool can
-// filter, and makes twenty calls at once where the calls do not depend on each other.
+// workloads lists the tasks that are measured. Each has Go code that plays a model which does the task by direct
+// calls, without code execution. This code calls the same tools as the programs do, and uses them well: it filters
+// where a tool can filter, and makes up to twenty independent calls in one turn.
 var workloads = []workloadTask{
 	{
 		name:    "copy a transcript",

@@ -19,10 +19,10 @@ import (
 type ResultRow struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`
-	Worst  float64 `json:"worst,omitempty"` // of the same runs
-	Unit   string  `json:"unit"`            // "ms", "µs", "MB"
+	Worst  float64 `json:"worst,omitempty"` // highest value of the same runs
+	Unit   string  `json:"unit"`            // "ms", "µs" or "MB"
 	Runs   int     `json:"runs,omitempty"`
-	Target float64 `json:"target,omitempty"` // the project's target, or 0
+	Target float64 `json:"target,omitempty"` // the project's target; 0: none
 }
 
 // IsMet reports whether the median of the row meets the row's target. A row without a target counts as met.
@@ -31,8 +31,8 @@ func (r ResultRow) IsMet() bool { return r.Target == 0 || r.Median <= r.Target }
 // Options configures a run of measurements.
 type Options struct {
 	Self     string            // path of the retort binary
-	Progress func(what string) // is called with what is being measured; may be nil
-	Only     []string          // some of Parts, or of WorkloadNames for Workloads; all if empty
+	Progress func(what string) // is called with the name of each measurement; may be nil
+	Only     []string          // some of Parts or, for Workloads, of WorkloadNames; empty: all
 	// Catalogs names a folder with lists of tools, which the part "targets" measures. If Connected is set, the tools
 	// of its servers are used instead. If neither is set, tools are generated.
 	Catalogs  string

@@ -28,7 +28,7 @@ const (
 type callPath struct {
 	name string
 	make func() error
-	took []float64 // µs for each call, by round
+	took []float64 // microseconds for each call, by round
 }
 
 // measureCalls measures calls from programs, and the same calls without the engine. Each round makes calls in every
@@ -58,12 +58,12 @@ func (b *benchRun) measureCalls(ctx context.Context) error {
 			make: program("for (let i = 0; i < 1000; i++) await bench.listIssue({id: String(i)});")},
 		{name: "1,000 tool calls of a program, at once, each",
 			make: program("await Promise.all(Array.from({length: 1000}, (_, i) => bench.listIssue({id: String(i)})));")},
-		{name: "the same by the MCP SDK's client, one after the other, each", make: func() error { return viaSDK(ctx, sdk, 1) }},
+		{name: "the same by the MCP SDK's client, one after the other, each", make: func() error { return callViaSDK(ctx, sdk, 1) }},
 		{
 			name: "the same by the MCP SDK's client, at once, each",
-			make: func() error { return viaSDK(ctx, sdk, core.DefaultLimits().Concurrency) },
+			make: func() error { return callViaSDK(ctx, sdk, core.DefaultLimits().Concurrency) },
 		},
-		{name: "the same by writing and reading lines, each", make: func() error { return viaLines(wire) }},
+		{name: "the same by writing and reading lines, each", make: func() error { return callViaLines(wire) }},
 	}
 	if err := takeTurns(ways); err != nil {
 		return err
@@ -110,8 +110,8 @@ func subtractRounds(a, b []float64) []float64 {
 	return differences
 }
 
-// viaSDK makes calls with the SDK's client, several at a time.
-func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
+// callViaSDK makes calls with the client of the MCP SDK, up to atOnce of them concurrently.
+func callViaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	var next atomic.Int64
 	failures := make(chan error, atOnce)
 	for range atOnce {
@@ -130,9 +130,9 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls by writing and reading lines of JSON, which is the least work that the protocol allows. The
-// measured time is therefore almost only that of the server.
-func viaLines(wire io.ReadWriter) error {
+// callViaLines makes calls by writing and reading lines of JSON, which is the least work that the protocol allows.
+// The measured time is therefore almost only that of the server.
+func callViaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {
 		if _, err := fmt.Fprintf(

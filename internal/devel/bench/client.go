@@ -19,7 +19,7 @@ type mcpClient struct {
 	out *bufio.Reader
 	id  int
 
-	instructions string // from the server
+	instructions string // from the server's response to initialize
 }
 
 func startClient(ctx context.Context, name string, args ...string) (*mcpClient, error) {

@@ -42,7 +42,7 @@ func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing
 		b.Progress(runner + ": " + have.Unavailable.Message)
 		return nil
 	}
-	before := inContainers()
+	before := containerMemory()
 	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := docker.New(o)
 	defer warm.Close()
@@ -94,7 +94,7 @@ func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, war
 	defer s.Close()
 	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, containers := 0.0, 0
-	for id, more := range inContainers() {
+	for id, more := range containerMemory() {
 		if _, was := before[id]; !was && more > 0 {
 			megabytes, containers = megabytes+more, containers+1
 		}
@@ -110,8 +110,8 @@ func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, war
 
 var containerID = regexp.MustCompile(`docker[/-]([0-9a-f]{64})`)
 
-// inContainers returns the memory that processes in Docker containers use, in MB by container id.
-func inContainers() map[string]float64 {
+// containerMemory returns the memory that processes in Docker containers use, in MB by container ID.
+func containerMemory() map[string]float64 {
 	all := map[string]float64{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -64,8 +64,7 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 	return b.measureRefusals(ctx, n)
 }
 
-// requestVariant describes one way to make the same request, such as directly or through the proxy. The ways are
-// compared with each other.
+// requestVariant describes one way to make the same request, for example directly or through the proxy.
 type requestVariant struct {
 	name string
 	ask  func() error
@@ -101,8 +100,7 @@ func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	return nil
 }
 
-// measureRefusals measures how many requests in a second can be refused and recorded if they are made one after the
-// other.
+// measureRefusals measures how many consecutive requests per second the network can refuse and record.
 func (b *benchRun) measureRefusals(ctx context.Context, n *egress.Network) error {
 	const many = 5000 // fewer than one execution may attempt
 	session := n.Open(egress.ExecutionHooks{})
@@ -148,7 +146,7 @@ func refusedTunnel(proxy string) error {
 	return nil
 }
 
-// requestPage makes a request. If alone is true, it uses a new connection.
+// requestPage makes a request and reads the response. If alone is true, it uses a new connection.
 func requestPage(c *http.Client, alone bool) error {
 	if alone {
 		c.CloseIdleConnections()
@@ -172,7 +170,7 @@ func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	return err
 }
 
-// localSite holds a server on this machine that plays a remote host.
+// localSite is a server on this machine that plays a remote host.
 type localSite struct {
 	roots    *x509.CertPool
 	listener net.Listener

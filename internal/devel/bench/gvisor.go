@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// measureGVisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the memory
-// of a waiting container.
+// measureGVisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the
+// memory of a waiting container.
 func (b *benchRun) measureGVisor(ctx context.Context) error {
 	if _, err := exec.LookPath("runsc"); err != nil {
 		b.Progress("gVisor is not on this machine")
@@ -61,7 +61,8 @@ func (b *benchRun) measureIdleMemory(ctx context.Context, warm sandbox.Backend) 
 
 const inTurn, allAtOnce = "one after the other", "at once"
 
-// callPrograms maps a language to programs that make a thousand calls, either one after the other or all at once.
+// callPrograms maps a language to its programs that make a thousand calls: one makes the calls one after the
+// other, the other makes them concurrently.
 var callPrograms = map[core.Language]map[string]string{
 	core.JavaScript: {
 		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
@@ -73,7 +74,7 @@ var callPrograms = map[core.Language]map[string]string{
 	},
 }
 
-// makeThousandCalls runs a program that makes a thousand calls. The host answers each at once.
+// makeThousandCalls runs a program that makes a thousand calls. The host answers each without delay.
 func makeThousandCalls(ctx context.Context, b sandbox.Backend, runtime, way string) error {
 	p := core.CheckedProgram{Name: "program", Language: core.JavaScript, Limits: core.DefaultLimits()}
 	if runtime == "python" {

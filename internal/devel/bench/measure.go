@@ -234,12 +234,12 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 		return nil // this system does not tell
 	}
 	b.rows = append(b.rows, ResultRow{Name: "resident memory of an idle engine with 451 tools", Median: idle, Unit: "MB", Target: 90})
-	return b.oneExecution(c, idle)
+	return b.measureOneExecution(c, idle)
 }
 
-// oneExecution measures how much memory one execution needs while its program waits: the growth of the engine, plus
-// the memory of the sandbox process. The argument idle is the memory of the engine before, in MB.
-func (b *benchRun) oneExecution(c *mcpClient, idle float64) error {
+// measureOneExecution measures how much memory one execution needs while its program waits: the growth of the
+// engine, plus the memory of the sandbox process. The argument idle is the memory of the engine before, in MB.
+func (b *benchRun) measureOneExecution(c *mcpClient, idle float64) error {
 	done := make(chan error, 1)
 	go func() { done <- c.executeProgram("await sleep(1500); return 1", core.TypeScript) }()
 	time.Sleep(time.Second)

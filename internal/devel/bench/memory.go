@@ -15,8 +15,8 @@ func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 // which several processes share.
 func uniqueMB(pid int) (float64, error) { return statusMB(pid, "RssAnon:") }
 
-// proportionalMB returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped
-// are divided among them, so that the sum over all processes counts them once.
+// proportionalMB returns a process's proportional share of anonymous memory in MB: pages that several processes have
+// mapped are divided among them, so that the sum over all processes counts them once.
 func proportionalMB(pid int) (float64, error) {
 	own, err := procFieldMB(pid, "smaps_rollup", "Pss_Anon:")
 	if err != nil {

@@ -29,7 +29,7 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	defer rows.Close()
 	r := &audit.LogReader{
 		Stores: []audit.LogStore{rows}, Archives: filepath.Join(dir, "archive"),
-		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: noKeys(),
+		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: fixedKeys(),
 	}
 	for _, q := range []struct {
 		what string

@@ -12,14 +12,14 @@ import (
 // detectionSample describes documents for measuring the detection of one type of personal data: made-up values in
 // sentences and JSON, and similar values that are not personal data.
 type detectionSample struct {
-	name   string
-	value  func(r *rand.Rand) string
-	frames []string                  // %s is the value
-	not    func(r *rand.Rand) string // a document with nothing of the type
-	losses string
+	name     string
+	value    func(r *rand.Rand) string
+	frames   []string                  // texts in which %s stands for the value
+	negative func(r *rand.Rand) string // returns a document without a value of the type
+	losses   string
 }
 
-const samples = 120 // documents of each type with a value, and half as many without
+const sampleCount = 120 // documents of each type that contain a value; half as many more contain none
 
 var (
 	givenNames = []string{"Maria", "James", "Anna", "Peter", "Sofia", "Thomas", "Laura", "Michael", "Emma", "David", "Julia", "Daniel"}
@@ -106,7 +106,7 @@ func personalTargets() ([]PromisedTarget, error) {
 		if err != nil {
 			return nil, err
 		}
-		total := samples + samples/2
+		total := sampleCount + sampleCount/2
 		accuracy := 100 * float64(total-missed-wrong) / float64(total)
 		met := accuracy >= promised
 		t := PromisedTarget{
@@ -115,7 +115,7 @@ func personalTargets() ([]PromisedTarget, error) {
 		}
 		if missed+wrong > 0 {
 			t.Losses = strings.TrimPrefix(
-				s.losses+fmt.Sprintf("; %d of %d missed, %d of %d wrongly hidden", missed, samples, wrong, samples/2), "; ",
+				s.losses+fmt.Sprintf("; %d of %d missed, %d of %d wrongly hidden", missed, sampleCount, wrong, sampleCount/2), "; ",
 			)
 		}
 		all = append(all, t)
@@ -132,7 +132,7 @@ func (s detectionSample) measureDetection(r *rand.Rand) (missed, wrong int, err 
 		out, err := session.RedactOutgoing([]byte(document))
 		return string(out), err
 	}
-	for i := range samples {
+	for i := range sampleCount {
 		value := s.value(r)
 		out, err := hide(fmt.Sprintf(s.frames[i%len(s.frames)], value))
 		if err != nil {
@@ -142,8 +142,8 @@ func (s detectionSample) measureDetection(r *rand.Rand) (missed, wrong int, err 
 			missed++
 		}
 	}
-	for range samples / 2 {
-		document := s.not(r)
+	for range sampleCount / 2 {
+		document := s.negative(r)
 		out, err := hide(document)
 		if err != nil {
 			return 0, 0, err

@@ -42,11 +42,11 @@ func (b *benchRun) openAuditLog(ctx context.Context, name string) (*audit.Log, e
 	if err != nil {
 		return nil, err
 	}
-	return audit.Open(ctx, rows, audit.Options{Keys: noKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
+	return audit.Open(ctx, rows, audit.Options{Keys: fixedKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
 }
 
-// noKeys returns fixed, public encryption keys, which are good enough for measurements.
-func noKeys() audit.LogKeys {
+// fixedKeys returns fixed, public encryption keys, which are good enough for measurements.
+func fixedKeys() audit.LogKeys {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
 	return audit.LogKeys{Bodies: key, Codes: key}
 }

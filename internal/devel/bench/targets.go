@@ -19,10 +19,10 @@ import (
 type PromisedTarget struct {
 	Name     string `json:"name"`
 	Promised string `json:"promised"`
-	Measured string `json:"measured"`         // "not measured here" if this machine lacks what it needs
-	Met      *bool  `json:"met,omitempty"`    // nil if it was not measured, or nothing was promised
-	Command  string `json:"command"`          // command that measures it again
-	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or in which respect it is worse
+	Measured string `json:"measured"`         // "not measured here" if this machine lacks a requirement
+	Met      *bool  `json:"met,omitempty"`    // nil if it was not measured or nothing was promised
+	Command  string `json:"command"`          // command that repeats the measurement
+	Losses   string `json:"losses,omitempty"` // what the figure omits, or in which respect it is worse
 }
 
 // TargetParts returns the parts of the benchmark whose rows CompareTargets needs.
@@ -72,8 +72,8 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 	return append(all, accuracy...), err
 }
 
-// rowTarget compares a row of the benchmark with the bound most, in milliseconds. It takes the first row whose name
-// begins with the first of the prefixes. If there is no such row, it tries the next prefix, and so on.
+// rowTarget compares a row of the benchmark with the upper bound most, in milliseconds. It uses the first row
+// whose name begins with the first of the prefixes. If there is no such row, it tries the next prefix, and so on.
 func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
 	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
@@ -96,9 +96,9 @@ const (
 	sessionResults      = 18_000
 	sessionProgram      = 500
 	sessionSummary      = 200
-	sessionPrice        = 90.0 // dollars: $18 for 200,000 tokens
+	sessionPrice        = 90.0 // in dollars: $18 for 200,000 tokens
 	promisedReduction   = 98.7
-	promisedCost        = 0.30 // dollars
+	promisedCost        = 0.30 // in dollars
 	maxCatalogue        = 32 << 20
 )
 
@@ -126,7 +126,7 @@ func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	looked, err := lookedUp(ctx, e)
+	looked, err := lookupTokens(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -243,9 +243,9 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	return tokens.CountTokens(string(list)) + tokens.CountTokens(c.instructions), err
 }
 
-// lookedUp returns how many tokens it costs to look up tools: those of the answer to a search and of the definitions
-// of its two best tools. The result is the median of ten searches with words from existing tools.
-func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
+// lookupTokens returns how many tokens it costs a model to look up tools: those of the response to a search and of
+// the definitions of its two best tools. The result is the median of ten searches with words from existing tools.
+func lookupTokens(ctx context.Context, e *engine.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {
 		all = append(all, s.Tools...)

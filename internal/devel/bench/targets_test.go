@@ -40,8 +40,8 @@ func TestPersonalTargets(t *testing.T) {
 			}
 		}
 	}
-	never := detectionSample{value: personalSamples[0].value, frames: []string{`"%s"`}, not: func(*rand.Rand) string { return `"a.b@example.org"` }}
-	if _, wrong, err := never.measureDetection(rand.New(rand.NewPCG(1, 2))); err != nil || wrong != samples/2 {
+	never := detectionSample{value: personalSamples[0].value, frames: []string{`"%s"`}, negative: func(*rand.Rand) string { return `"a.b@example.org"` }}
+	if _, wrong, err := never.measureDetection(rand.New(rand.NewPCG(1, 2))); err != nil || wrong != sampleCount/2 {
 		t.Errorf("%d wrongly hidden documents are counted, %v", wrong, err)
 	}
 }

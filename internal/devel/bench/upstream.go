@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fakeUpstream implements an MCP server in this process. It lists given tools and answers every call at once, so that
-// the measured time is that of the engine alone.
+// fakeUpstream implements an MCP server in this process. It lists given tools and answers every call without
+// delay, so that the measured time is that of the engine alone.
 type fakeUpstream struct{ tools []json.RawMessage }
 
 // dialPipe opens a connection to the server. Closing it ends the server's side, too.
@@ -25,7 +25,7 @@ func (u fakeUpstream) dialPipe(context.Context) (io.ReadWriteCloser, error) {
 	return client, nil
 }
 
-// connectSDK connects with the client of the MCP SDK.
+// connectSDK connects a client of the MCP SDK to the server.
 func (u fakeUpstream) connectSDK(ctx context.Context) (*mcp.ClientSession, error) {
 	conn, err := u.dialPipe(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (u fakeUpstream) answerMethod(method string) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// ServeTools runs an MCP server with n generated tools, which reads from the stream in and writes to the stream out.
-// It is for measurements that need a server in a process of its own.
+// ServeTools runs an MCP server with n generated tools, which reads from the stream in and writes to the stream
+// out. It is for measurements that need a server in a separate process.
 func ServeTools(n int, in io.Reader, out io.Writer) {
 	u := fakeUpstream{tools: makeDefinitions(n)}
 	u.serveRequests(in, out)

@@ -33,7 +33,7 @@ func TestVerdicts(t *testing.T) {
 // TestAgentIsHeldToWhatItFound checks that a simulated model with tool search cannot call a tool that no search has
 // returned.
 func TestAgentIsHeldToWhatItFound(t *testing.T) {
-	a := &directAgent{modelConversation: beginConversation(WaySearch, "a task"), servers: &bundledServers{}, may: map[string]bool{}}
+	a := &directAgent{modelConversation: beginConversation(WaySearch, "a task"), servers: &bundledServers{}, loaded: map[string]bool{}}
 	if _, err := a.callAll(agentCall{"crm__search_records", nil}); err == nil {
 		t.Error("it called a tool that it had no definition of")
 	}

@@ -45,12 +45,13 @@ func (b *benchRun) measureVM(ctx context.Context) error {
 	if err := b.measureSandboxes(ctx, "vm", there, cold, warm, 500, 0); err != nil {
 		return err
 	}
-	return b.idleMachine(ctx, warm)
+	return b.measureIdleMachine(ctx, warm)
 }
 
-// idleMachine measures the memory of a virtual machine that waits for a program. It counts the memory of the
-// machine's monitor process, such as QEMU, including the pages that the machine has changed since it was saved.
-func (b *benchRun) idleMachine(ctx context.Context, warm sandbox.Backend) error {
+// measureIdleMachine measures the memory of a virtual machine that waits for a program. It counts the memory of
+// the machine's monitor process, such as QEMU, including the pages that the machine has changed since it was
+// saved.
+func (b *benchRun) measureIdleMachine(ctx context.Context, warm sandbox.Backend) error {
 	s, err := warm.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		return err

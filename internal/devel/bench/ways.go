@@ -24,19 +24,20 @@ const (
 	WayLean   = "code, lean surface"
 )
 
-// WorkloadCost is the cost of a task done in one way. Tokens are counted as o200k_base.
+// WorkloadCost is the cost of a task done in one way. Tokens are those of the encoding o200k_base.
 type WorkloadCost struct {
-	Way         string  `json:"way"`
-	Loaded      int     `json:"loaded"`       // the definitions before the first turn
-	Definitions int     `json:"definitions"`  // definitions of tools and instructions of servers
-	Read        int     `json:"read"`         // results of tools for the model
-	Written     int     `json:"written"`      // written by the model: calls, arguments, programs
-	RoundTrips  int     `json:"round_trips"`  // turns in which the model called something
-	Calls       int     `json:"tool_calls"`   // calls that reached the servers
-	WallMS      float64 `json:"wall_ms"`      // time of all calls, without the model's own time
-	Peak        int     `json:"peak_context"` // size of the context at the end
-	Input       int     `json:"input_tokens"` // tokens that the model reads in all turns without caching
-	Answer      string  `json:"answer"`       // JSON; the same in all ways
+	Way         string `json:"way"`
+	Loaded      int    `json:"loaded"`      // tokens of the definitions before the first turn
+	Definitions int    `json:"definitions"` // tokens of tool definitions and server instructions
+	Read        int    `json:"read"`        // tokens of tool results that the model reads
+	Written     int    `json:"written"`     // tokens that the model writes: calls, arguments, programs
+	RoundTrips  int    `json:"round_trips"` // turns in which the model made a call
+	Calls       int    `json:"tool_calls"`  // calls that reached the servers
+	// WallMS is the total duration of all calls in milliseconds, without the model's own time.
+	WallMS float64 `json:"wall_ms"`
+	Peak   int     `json:"peak_context"` // tokens in the context at the end
+	Input  int     `json:"input_tokens"` // tokens that the model reads in all turns, without caching
+	Answer string  `json:"answer"`       // JSON; equal for all ways
 }
 
 // DataTokens returns the number of tokens that are not definitions.
@@ -61,7 +62,7 @@ func (c *modelConversation) addTokens(to *int, text string) {
 	c.cost.Peak += n
 }
 
-// countTurn counts one turn of the model, in which it reads its whole context.
+// countTurn counts one turn of the model, which reads its whole context in it.
 func (c *modelConversation) countTurn() {
 	if c.cost.RoundTrips == 0 {
 		c.cost.Loaded = c.cost.Definitions
@@ -136,7 +137,7 @@ func (c *mcpClient) listTools(prefix string) (all []offeredTool, err error) {
 // toolAnswer holds the result of a tool in the form in which a client shows it to its model.
 type toolAnswer struct {
 	text  string
-	value json.RawMessage // nil if the text is not JSON and there is no other
+	value json.RawMessage // nil if the result has neither structured content nor JSON text
 }
 
 // callTool calls a tool. It returns an error if the result is marked as an error.
@@ -169,7 +170,7 @@ func (c *mcpClient) callTool(name string, arguments any) (toolAnswer, error) {
 	return a, nil
 }
 
-// bundledServers holds running bundled servers, each in a process of its own, as a client would start them.
+// bundledServers holds running bundled servers. Each has its own process, as if a client had started it.
 type bundledServers struct {
 	servers map[string]*mcpClient
 	tools   []offeredTool
@@ -221,9 +222,9 @@ type bundledConfig struct {
 	args []string
 }
 
-// openOffice sets up Retort with all bundled servers. It writes the configuration and runs retort tools once, so that
-// later sessions know the servers' tools from the start, as in everyday use.
-func openOffice(ctx context.Context, self, dir string) (*bundledConfig, error) {
+// openBundled sets up Retort with all bundled servers. It writes the configuration and runs retort tools once, so
+// that later sessions know the servers' tools from the start, as in everyday use.
+func openBundled(ctx context.Context, self, dir string) (*bundledConfig, error) {
 	servers := map[string]any{}
 	for _, name := range demo.ServerNames() {
 		servers[name] = map[string]any{"command": self, "args": []string{"demo-server", name}}

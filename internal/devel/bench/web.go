@@ -25,8 +25,8 @@ const clientCount = 1000
 // because all clients of the measurement are the same principal.
 const unlimitedSettings = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
-// measureHTTP measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
-// protocol versions with sessions.
+// measureHTTP measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use
+// the protocol versions with sessions.
 func (b *benchRun) measureHTTP(ctx context.Context) error {
 	url, pid, stop, err := b.startListener(ctx)
 	if err != nil {

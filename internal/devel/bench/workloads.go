@@ -20,7 +20,7 @@ import (
 // Workload holds the measured costs of one task, for each way of doing it.
 type Workload struct {
 	Name  string         `json:"name"`
-	Task  string         `json:"task"` // as a person would put it
+	Task  string         `json:"task"` // in the words of a user
 	Costs []WorkloadCost `json:"ways"`
 }
 
@@ -28,11 +28,11 @@ type Workload struct {
 // execution.
 type workloadTask struct {
 	name, task string
-	servers    []string // the servers whose tools the task needs
+	servers    []string // servers whose tools the task needs
 	queries    []string // queries of the tool search, each in one turn
 	direct     func(*directAgent) (any, error)
-	programs   []string                           // in workloads/; all but the last are wrong
-	call       *agentCall                         // instead of a program, if one call is enough
+	programs   []string                           // files in workloads/; all but the last fail
+	call       *agentCall                         // call that does the task without a program, or nil
 	pick       func(json.RawMessage) (any, error) // extracts the answer from the call's result
 }
 
@@ -44,7 +44,7 @@ const callsPerTurn = 20
 
 // agentCall holds one tool call of a simulated model.
 type agentCall struct {
-	tool      string // "crm__search_records"
+	tool      string // such as "crm__search_records"
 	arguments map[string]any
 }
 
@@ -58,7 +58,7 @@ func (c agentCall) requestText() string {
 type directAgent struct {
 	*modelConversation
 	servers *bundledServers
-	may     map[string]bool // tools whose definitions it has; nil means all
+	loaded  map[string]bool // tools whose definitions the model has; nil: all
 }
 
 // callAll makes calls concurrently, at most callsPerTurn in one turn, and returns their answers. A tool error counts
@@ -68,7 +68,7 @@ func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
 	for i := 0; i < len(calls); i += callsPerTurn {
 		a.countTurn()
 		for j := i; j < min(i+callsPerTurn, len(calls)); j++ {
-			if a.may != nil && !a.may[calls[j].tool] {
+			if a.loaded != nil && !a.loaded[calls[j].tool] {
 				return nil, fmt.Errorf("the search has not found %s", calls[j].tool)
 			}
 			a.addOutput(calls[j].requestText())
@@ -88,7 +88,7 @@ func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
 	return answers, nil
 }
 
-// callOne makes a single call in a turn of its own and decodes its answer into out.
+// callOne makes one call in a separate turn and decodes its result into out.
 func (a *directAgent) callOne(out any, tool string, arguments map[string]any) error {
 	answers, err := a.callAll(agentCall{tool, arguments})
 	if err != nil {
@@ -121,8 +121,8 @@ func WorkloadNames() []string {
 	return names
 }
 
-// MeasureWorkloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns the costs.
-// All ways must produce the same answer. Its errors are *core.Error.
+// MeasureWorkloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns
+// the costs. All ways must produce the same answer. Its errors are *core.Error.
 func MeasureWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(WorkloadNames(), name) {
@@ -149,7 +149,7 @@ func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	defer os.RemoveAll(dir)
 	w := &workloadRunner{Options: o}
 	o.Progress("starting the servers")
-	if w.office, err = openOffice(ctx, o.Self, dir); err != nil {
+	if w.office, err = openBundled(ctx, o.Self, dir); err != nil {
 		return nil, err
 	}
 	if w.finder, err = openFinder(ctx, o.Self); err != nil {
@@ -254,15 +254,15 @@ func openFinder(ctx context.Context, self string) (*toolFinder, error) {
 
 // searchTools runs the searches, one query in each turn.
 func (f *toolFinder) searchTools(a *directAgent, queries []string) {
-	a.may = map[string]bool{}
+	a.loaded = map[string]bool{}
 	a.addDefinitions(searchTool.definitionText())
 	for _, query := range queries {
 		a.countTurn()
 		a.addOutput(agentCall{searchTool.Name, map[string]any{"query": query}}.requestText())
 		hits, _ := f.index.Search(query, index.SearchFilter{}, loadedDefinitions)
 		for _, d := range f.tools {
-			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.SearchHit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
-				a.may[d.Name] = true
+			if !a.loaded[d.Name] && slices.ContainsFunc(hits, func(h index.SearchHit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
+				a.loaded[d.Name] = true
 				a.addDefinitions(d.definitionText())
 			}
 		}

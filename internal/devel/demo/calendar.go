@@ -15,7 +15,7 @@ type calendarServer struct {
 	*serverBase
 	w      *demoWorld
 	lists  []calendarList
-	events []*calendarEvent // by start
+	events []*calendarEvent // sorted by start
 }
 
 type calendarList struct {
@@ -27,7 +27,7 @@ type calendarList struct {
 
 type eventTime struct {
 	DateTime string `json:"dateTime,omitempty"` // RFC 3339
-	Date     string `json:"date,omitempty"`     // for whole days
+	Date     string `json:"date,omitempty"`     // only for whole days
 	Zone     string `json:"timeZone,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // calls lists successful and failing calls of every tool, one per line: server, tool, arguments, and text that the
-// answer must contain. "! " before the text marks an error. Each call is made on a fresh server.
+// result must contain. "! " before the text marks an error. Each call is made on a new server.
 const calls = `
 drive search_files {} | "nextPageToken"
 drive search_files {"query":"TRANSCRIPT","mimeType":"application/vnd.nordlys.document","pageSize":2,"modifiedAfter":"2026-01-01T00:00:00Z"} | meeting transcript
@@ -415,7 +415,7 @@ func checkOutput(t *testing.T, s *DemoServer, tool string, o outcome) {
 // TestStatefulCalls checks the tools that need something that an earlier call has found or created.
 func TestStatefulCalls(t *testing.T) {
 	c, s := open(t, "chat")
-	sent := must[postedMessage](c, "send_message", `{"channel":"general","text":"Hei"}`)
+	sent := mustCall[postedMessage](c, "send_message", `{"channel":"general","text":"Hei"}`)
 	checkOutput(t, s, "update_message", c.call("update_message", `{"channel":"general","ts":"`+sent.TS+`","text":"Hei, alle"}`))
 	if o := c.call("delete_message", `{"channel":"general","ts":"`+sent.TS+`"}`); o.IsError {
 		t.Error(o.text())
@@ -430,17 +430,17 @@ func TestStatefulCalls(t *testing.T) {
 	}
 
 	c, _ = open(t, "calendar")
-	e := must[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`)
+	e := mustCall[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`)
 	if o := c.call("respond_to_invite", `{"eventId":"evt10000","email":"`+e.Attendees[0].Email+`","response":"declined"}`); o.IsError {
 		t.Error(o.text())
 	}
-	if e = must[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`); e.Attendees[0].Response != "declined" {
+	if e = mustCall[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`); e.Attendees[0].Response != "declined" {
 		t.Error(e.Attendees)
 	}
 
 	c, _ = open(t, "mail")
-	found := must[struct{ Messages []struct{ ID string } }](c, "search_messages", `{"query":"has:attachment","maxResults":1}`)
-	m := must[mailMessage](c, "get_message", `{"id":"`+found.Messages[0].ID+`"}`)
+	found := mustCall[struct{ Messages []struct{ ID string } }](c, "search_messages", `{"query":"has:attachment","maxResults":1}`)
+	m := mustCall[mailMessage](c, "get_message", `{"id":"`+found.Messages[0].ID+`"}`)
 	o := c.call("get_attachment", `{"messageId":"`+m.ID+`","attachmentId":"`+m.Attachment.ID+`"}`)
 	if o.IsError || o.Content[0].Resource.MimeType != pdfMime {
 		t.Error(o.raw)
@@ -457,7 +457,7 @@ func tools(s *DemoServer) []string {
 
 func TestPullRequests(t *testing.T) {
 	c, s := open(t, "issues")
-	pulls := must[[]repoIssue](c, "list_pull_requests", `{"owner":"nordlys","repo":"aurora","per_page":100}`)
+	pulls := mustCall[[]repoIssue](c, "list_pull_requests", `{"owner":"nordlys","repo":"aurora","per_page":100}`)
 	kinds := map[bool]repoIssue{}
 	for _, p := range pulls {
 		kinds[p.Pull.Draft || p.Pull.Conflict] = p

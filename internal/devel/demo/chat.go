@@ -11,8 +11,8 @@ import (
 
 const (
 	deployChannel   = "C0DEPLOY"
-	deployPolls     = 8               // reads of the channel until the deployment is done …
-	deployPatience  = 2 * time.Second // … or the time since the first of them
+	deployPolls     = 8               // reads of the channel after which the simulated deployment is done
+	deployPatience  = 2 * time.Second // time since the first read after which it is done, too
 	chatChannels    = 24
 	messagesPerChan = 160
 )
@@ -23,7 +23,7 @@ type chatServer struct {
 	channels []*chatChannel
 	polls    int
 	watched  time.Time        // when the deployment was first read
-	clockNow func() time.Time // real time, for the deployment alone
+	clockNow func() time.Time // real time, used only for the deployment
 }
 
 type chatChannel struct {

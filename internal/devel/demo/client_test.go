@@ -124,8 +124,9 @@ func (c *client) call(tool, args string) outcome {
 	return o
 }
 
-// must calls a tool and decodes its structured content or, without it, its text as JSON. An error ends the test.
-func must[T any](c *client, tool, args string) (v T) {
+// mustCall calls a tool and decodes its structured content or, without it, its text as JSON. An error ends the
+// test.
+func mustCall[T any](c *client, tool, args string) (v T) {
 	c.t.Helper()
 	o := c.call(tool, args)
 	data := []byte(o.Structured)

@@ -11,8 +11,8 @@ import (
 type crmServer struct {
 	*serverBase
 	w       *demoWorld
-	objects []*dataTable // first column Id, second Version
-	logged  int          // activities
+	objects []*dataTable // one table for each object type; the first column is Id, the second Version
+	logged  int          // number of logged activities
 }
 
 func buildCRM(b *serverBase) map[string]toolFunc {
@@ -33,7 +33,7 @@ func buildCRM(b *serverBase) map[string]toolFunc {
 	}
 }
 
-// findObject returns the table of an object type. The name of the type must exist.
+// findObject returns the table of an object type, which must exist.
 func (c *crmServer) findObject(name string) *dataTable {
 	return c.objects[slices.IndexFunc(c.objects, func(t *dataTable) bool { return t.name == name })]
 }
@@ -284,7 +284,7 @@ func (c *crmServer) bulkUpdate(in struct {
 }) (toolResult, error) {
 	if in.AllOrNone {
 		for _, u := range in.Updates {
-			if err := c.tryOut(in.ObjectType, u.RecordID, u.Data); err != nil {
+			if err := c.checkChange(in.ObjectType, u.RecordID, u.Data); err != nil {
 				return toolResult{}, fmt.Errorf("%s: %w; nothing was changed", u.RecordID, err)
 			}
 		}
@@ -312,8 +312,8 @@ func (c *crmServer) bulkUpdate(in struct {
 	}{outcomes, len(outcomes) - failures, failures})
 }
 
-// tryOut returns the error that applyChange would return for the same arguments. It changes nothing.
-func (c *crmServer) tryOut(objectType, id string, data map[string]any) error {
+// checkChange returns the error that applyChange would return for the same arguments. It changes nothing.
+func (c *crmServer) checkChange(objectType, id string, data map[string]any) error {
 	t, row, err := c.findRecord(objectType, id)
 	if err == nil {
 		_, err = t.setFields(slices.Clone(row), data)

@@ -9,10 +9,10 @@ import (
 
 const (
 	leadCount      = 2400
-	openLeads      = 1000 // leads nobody has worked on
+	openLeads      = 1000 // number of leads that nobody has worked on
 	dealCount      = 1100
 	meetingCount   = 600
-	knownMeeting   = "00Q5f000001abcXYZ" // the sales meeting that is waiting for its transcript
+	knownMeeting   = "00Q5f000001abcXYZ" // ID of the sales meeting that has no transcript yet
 	leadOpenStatus = "Open"
 )
 

@@ -20,11 +20,11 @@ import (
 
 func TestTranscriptHasFiftyThousandTokens(t *testing.T) {
 	c, _ := open(t, "drive")
-	doc := must[textDocument](c, "get_document", `{"documentId":"abc123"}`)
+	doc := mustCall[textDocument](c, "get_document", `{"documentId":"abc123"}`)
 	if n := tokens.CountTokens(doc.Content); n < 49_000 || n > 51_000 {
 		t.Errorf("%d tokens", n)
 	}
-	if f := must[driveFile](c, "get_file_metadata", `{"fileId":"abc123"}`); f.Size != len(doc.Content) {
+	if f := mustCall[driveFile](c, "get_file_metadata", `{"fileId":"abc123"}`); f.Size != len(doc.Content) {
 		t.Errorf("the metadata says %d bytes, the content has %d", f.Size, len(doc.Content))
 	}
 }
@@ -66,7 +66,7 @@ func TestPages(t *testing.T) {
 			seen := map[string]bool{}
 			args := test.args
 			for range 500 {
-				page := must[map[string]json.RawMessage](c, test.tool, "{"+args+"}")
+				page := mustCall[map[string]json.RawMessage](c, test.tool, "{"+args+"}")
 				var items []json.RawMessage
 				if err := json.Unmarshal(page[test.items], &items); err != nil {
 					t.Fatal(err)
@@ -109,7 +109,7 @@ func TestNumberedPages(t *testing.T) {
 	c, _ := open(t, "issues")
 	seen := map[int]bool{}
 	for page := 1; ; page++ {
-		list := must[[]repoIssue](c, "list_issues", fmt.Sprintf(`{"owner":"nordlys","repo":"aurora","state":"all","per_page":100,"page":%d}`, page))
+		list := mustCall[[]repoIssue](c, "list_issues", fmt.Sprintf(`{"owner":"nordlys","repo":"aurora","state":"all","per_page":100,"page":%d}`, page))
 		for _, x := range list {
 			if seen[x.Number] || x.Pull != nil {
 				t.Fatalf("issue %d", x.Number)
@@ -145,7 +145,7 @@ func TestRateLimitGivesWay(t *testing.T) {
 
 func TestDeployment(t *testing.T) {
 	look := func(c *client) string {
-		page := must[messagePage](c, "get_channel_history", `{"channel":"deployments","limit":1}`)
+		page := mustCall[messagePage](c, "get_channel_history", `{"channel":"deployments","limit":1}`)
 		return page.Messages[0].Text
 	}
 	t.Run("is done after some looks", func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestEffectsAreListedByTheServerToo(t *testing.T) {
 		c.call("update_record", `{"objectType":"Lead","recordId":"00Q001000","data":{"Notes":"x"}}`)
 	}
 	c.call("delete_record", `{"objectType":"Lead","recordId":"00Q001000"}`)
-	log := must[struct{ Events []RecordedEffect }](c, "list_audit_events", `{}`)
+	log := mustCall[struct{ Events []RecordedEffect }](c, "list_audit_events", `{}`)
 	effects := s.RecordedEffects()
 	slices.Reverse(effects)
 	if len(effects) != 2 || !slices.Equal(log.Events, effects) {
@@ -239,7 +239,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error(o.text())
 	}
 	c, s = open(t, "files")
-	s.base.given = maxGiven
+	s.base.written = maxGiven
 	if o := c.call("write_file", `{"path":"x","content":"y"}`); !strings.Contains(o.text(), "507") {
 		t.Error(o.text())
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	eventRows   = 20_000
-	firstBigID  = 9_007_199_254_740_993 // 2^53 + 1: ids that a float64 cannot hold
+	firstBigID  = 9_007_199_254_740_993 // 2^53 + 1: a float64 cannot represent these IDs
 	maxTable    = 50_000                // rows of one table
 	secretTable = "salaries"
 )

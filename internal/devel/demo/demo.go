@@ -23,14 +23,15 @@ import (
 	"time"
 )
 
-// demoToday is the day on which all data pretends to have been created. Nothing in this package reads a clock, except
-// the deployment in the chat.
+// demoToday is the day on which all data appears to have been created. This package reads no clock, except for the
+// deployment in the chat.
 var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
 // productServer describes one kind of bundled server, such as the drive or the CRM.
 type productServer struct {
 	name, title, instructions string
-	build                     func(*serverBase) map[string]toolFunc // made on the first call: tools/list needs no data
+	// build is called on the first call of a tool, because tools/list needs no data.
+	build func(*serverBase) map[string]toolFunc
 }
 
 // bundledProducts returns the bundled servers in the order of presentation.
@@ -130,7 +131,8 @@ func ServeByName(ctx context.Context, name string, in io.Reader, out io.Writer) 
 	return errors.Join(s.Serve(ctx, in, out), s.Close())
 }
 
-// DialFunc returns a function that opens in-process connections to the named server. Each connection gets a new instance.
+// DialFunc returns a function that opens in-process connections to the named server. Each connection gets a new
+// instance.
 func DialFunc(name string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		s, err := Open(name)

@@ -19,7 +19,7 @@ const (
 type driveServer struct {
 	*serverBase
 	w     *demoWorld
-	files []*driveFile // folders too; sorted by time of change, newest first, when made
+	files []*driveFile // files and folders, initially sorted by time of change, newest first
 	byID  map[string]*driveFile
 }
 
@@ -35,7 +35,7 @@ type driveFile struct {
 	Trashed  bool      `json:"trashed,omitempty"`
 
 	shares []accessGrant
-	body   func() string // generated when asked for
+	body   func() string // generates the content on first use
 }
 
 func buildDrive(b *serverBase) map[string]toolFunc {

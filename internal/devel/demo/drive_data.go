@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	transcriptID    = "abc123" // the document of 50,000 tokens
+	transcriptID    = "abc123" // ID of the document of 50,000 tokens
 	transcriptBytes = 194_612
-	ordersSheet     = "orders-2026"  // the spreadsheet of 10,000 rows
-	limitedID       = "rate-limited" // the document that answers every second time
+	ordersSheet     = "orders-2026"  // ID of the spreadsheet of 10,000 rows
+	limitedID       = "rate-limited" // ID of the document that can be read every second time
 	folderCount     = 40
 	fileCount       = 2400
 )

@@ -18,12 +18,12 @@ const (
 type fileServer struct {
 	*serverBase
 	w     *demoWorld
-	nodes map[string]*fileNode // by absolute path, the root included
+	nodes map[string]*fileNode // by absolute path, including the root
 }
 
 type fileNode struct {
 	dir      bool
-	content  func() string // generated when asked for
+	content  func() string // generates the content on first use
 	mime     string
 	modified time.Time
 	readOnly bool
@@ -92,9 +92,8 @@ func (f *fileServer) findDir(name string) (string, error) {
 	return name, err
 }
 
-// byDirectory lists the paths directly inside each directory, in the order of
-// their names.
-func (f *fileServer) byDirectory() map[string][]string {
+// listDirectories returns the paths directly inside each directory, sorted by name.
+func (f *fileServer) listDirectories() map[string][]string {
 	index := map[string][]string{}
 	for _, p := range sortedKeys(f.nodes) {
 		if p != filesRoot {
@@ -165,7 +164,7 @@ func (f *fileServer) listDirectory(in struct {
 		return toolResult{}, err
 	}
 	var lines []string
-	for _, p := range f.byDirectory()[dir] {
+	for _, p := range f.listDirectories()[dir] {
 		lines = append(lines, map[bool]string{true: "[DIR] ", false: "[FILE] "}[f.nodes[p].dir]+path.Base(p))
 	}
 	return textResult("%s", strings.Join(lines, "\n"))
@@ -185,7 +184,7 @@ func (f *fileServer) directoryTree(in struct {
 	if err != nil {
 		return toolResult{}, err
 	}
-	return jsonText(f.treeEntries(f.byDirectory(), dir, orDefault(in.Depth, 10)))
+	return jsonText(f.treeEntries(f.listDirectories(), dir, orDefault(in.Depth, 10)))
 }
 
 func (f *fileServer) treeEntries(index map[string][]string, dir string, depth int) []treeEntry {
@@ -399,7 +398,7 @@ func (f *fileServer) removeFile(in struct {
 		return toolResult{}, err
 	case n.readOnly || name == filesRoot:
 		return toolResult{}, fmt.Errorf("EACCES: permission denied, unlink '%s'", name)
-	case n.dir && !in.Recursive && len(f.byDirectory()[name]) > 0:
+	case n.dir && !in.Recursive && len(f.listDirectories()[name]) > 0:
 		return toolResult{}, fmt.Errorf("ENOTEMPTY: directory not empty, rmdir '%s'", name)
 	}
 	for p := range f.nodes {

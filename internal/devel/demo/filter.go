@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// filterCondition represents one filter of a search. It compares the value of a field with a given one or, for "in", with
-// several.
+// filterCondition represents one filter of a search. It compares the value of a field with a given one or, for "in",
+// with several.
 type filterCondition struct {
 	Field string `json:"field"`
 	Op    string `json:"op"`

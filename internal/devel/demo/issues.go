@@ -22,7 +22,7 @@ type issueRepo struct {
 	Private     bool   `json:"private"`
 	Open        int    `json:"open_issues_count"`
 
-	issues []*repoIssue // by number, from 1 on
+	issues []*repoIssue // the issue with number n has index n-1
 }
 
 type repoIssue struct {

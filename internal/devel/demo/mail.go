@@ -25,15 +25,15 @@ type mailMessage struct {
 	ID         string          `json:"id"`
 	ThreadID   string          `json:"threadId"`
 	Labels     []string        `json:"labelIds"`
-	From       string          `json:"from"` // "Name <address>"
+	From       string          `json:"from"` // in the form "Name <address>"
 	To         []string        `json:"to"`
 	Subject    string          `json:"subject"`
 	Date       time.Time       `json:"date"`
-	Snippet    string          `json:"snippet"`        // set on the copy that is shown,
-	Body       string          `json:"body,omitempty"` // like this
+	Snippet    string          `json:"snippet"`        // set only in the copy that is returned
+	Body       string          `json:"body,omitempty"` // set only in the copy that is returned
 	Attachment *mailAttachment `json:"attachment,omitempty"`
 
-	body func() string // written when first asked for
+	body func() string // generates the text on first use
 }
 
 type mailAttachment struct {
@@ -206,7 +206,7 @@ func (m *mailServer) getMessage(in struct {
 	return jsonText(shown)
 }
 
-// getThread answers with one content part for each message, oldest first.
+// getThread returns one content part for each message of a thread, oldest first.
 func (m *mailServer) getThread(in struct {
 	ThreadID string `json:"threadId"`
 }) (toolResult, error) {

@@ -14,10 +14,10 @@ var programFiles embed.FS
 
 // ExampleProgram represents an example that shows a use of code execution. It runs against the bundled servers.
 type ExampleProgram struct {
-	Name  string // "1-copy-transcript"
+	Name  string // such as "1-copy-transcript"
 	Title string
-	About string // one or two sentences
-	Code  string // TypeScript, without the comment in front
+	About string // description in one or two sentences
+	Code  string // TypeScript, without the leading comment
 }
 
 // ExamplePrograms returns the examples in the order of presentation.

@@ -17,7 +17,7 @@ type proseAuthor struct {
 	r         *rand.Rand
 	w         *demoWorld
 	sentences []string
-	deck      []int // sentences not yet used, so that all are before one comes again
+	deck      []int // indexes of unused sentences; each sentence is used once before any is repeated
 }
 
 func newAuthor(w *demoWorld, genre string, r *rand.Rand) *proseAuthor {

@@ -14,8 +14,8 @@ import (
 
 const (
 	maxMessage    = 32 << 20 // bytes of one incoming line
-	maxConcurrent = 256      // calls under way on one connection
-	toolsPerPage  = 8        // of tools/list: small, so that clients meet a second page
+	maxConcurrent = 256      // running calls of one connection
+	toolsPerPage  = 8        // tools in one page of tools/list; so small that clients must read a second page
 )
 
 // The supported protocol versions, newest first. modernVersion is stateless; clients of legacyVersions begin with
@@ -62,7 +62,7 @@ type serverConn struct {
 	out     io.Writer
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by request id
+	running map[string]context.CancelFunc // cancels running calls, by request ID
 }
 
 // Serve serves one client until in ends, ctx is done or writing to out fails. When in ends, it first answers the

@@ -18,8 +18,8 @@ import (
 	upstream "retort/internal/mcp/client"
 )
 
-// talk sends lines to a new server and returns all lines that the server writes.
-func talk(t *testing.T, name string, lines ...string) []string {
+// sendLines sends lines to a new server and returns all lines that the server writes.
+func sendLines(t *testing.T, name string, lines ...string) []string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := ServeByName(t.Context(), name, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
@@ -55,7 +55,7 @@ func TestProtocol(t *testing.T) {
 		{"arguments left out", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_document"}}`, `missing property 'documentId'`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := talk(t, "drive", test.line)
+			got := sendLines(t, "drive", test.line)
 			if len(got) != 1 || !strings.Contains(got[0], test.want) {
 				t.Errorf("got %.500s, want %s", got, test.want)
 			}
@@ -64,7 +64,7 @@ func TestProtocol(t *testing.T) {
 }
 
 func TestNothingToAnswer(t *testing.T) {
-	got := talk(t, "drive", ``, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`,
+	got := sendLines(t, "drive", ``, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`,
 		`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`)
 	if len(got) != 1 || got[0] != "" {
 		t.Errorf("got %q", got)
@@ -151,9 +151,9 @@ func TestDefinitionsLeaveAsTheyAre(t *testing.T) {
 	}
 }
 
-// rendezvous returns a server with one tool. A call of the tool ends only after the given number of calls are running
-// at the same time.
-func rendezvous(calls int) *DemoServer {
+// waitingServer returns a server with one tool. A call of the tool ends only after the given number of calls are
+// running at the same time.
+func waitingServer(calls int) *DemoServer {
 	s, _ := Open("drive")
 	var together sync.WaitGroup
 	together.Add(calls)
@@ -171,7 +171,7 @@ func rendezvous(calls int) *DemoServer {
 
 func TestCallsAreServedConcurrently(t *testing.T) {
 	const calls = 50
-	c := connect(t, rendezvous(calls))
+	c := connect(t, waitingServer(calls))
 	var all sync.WaitGroup
 	for range calls {
 		all.Go(func() {
@@ -184,7 +184,7 @@ func TestCallsAreServedConcurrently(t *testing.T) {
 }
 
 func TestCancelledCallIsNotAnswered(t *testing.T) {
-	s := rendezvous(1)
+	s := waitingServer(1)
 	entered, release := make(chan bool), make(chan bool)
 	s.tools = func() map[string]toolFunc {
 		return map[string]toolFunc{"meet": readTool(func(struct{}) (toolResult, error) {
@@ -250,7 +250,7 @@ func TestServeEnds(t *testing.T) {
 		for i := range 40 {
 			lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_folder"}}`, i))
 		}
-		if got := talk(t, "drive", lines...); len(got) != 40 {
+		if got := sendLines(t, "drive", lines...); len(got) != 40 {
 			t.Errorf("%d answers", len(got))
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-const maxCells = 2_000_000 // of one spreadsheet
+const maxCells = 2_000_000 // cells of one spreadsheet
 
 type sheetServer struct {
 	*serverBase

@@ -18,20 +18,20 @@ import (
 
 const (
 	statementTimeout = 5 * time.Second
-	maxValue         = 4 << 10  // bytes of a value and of a row, which also bounds what a sort keeps in memory
-	maxParams        = 1 << 20  // bytes of the params of a statement
+	maxValue         = 4 << 10  // bytes of a value and of a row; this also bounds the memory of a sort
+	maxParams        = 1 << 20  // bytes of a statement's parameters
 	maxResult        = 16 << 20 // bytes of the values of a result
-	maxPages         = 16 << 10 // pages of 4 KiB: the size of the database
+	maxPages         = 16 << 10 // pages of 4 KiB in the database
 )
 
-// sqlDatabase holds tables in an in-memory SQLite database. The first statement starts SQLite. A table is filled with
-// its rows before the first statement that names it. Statements run one at a time.
+// sqlDatabase holds tables in an in-memory SQLite database. It starts SQLite for the first statement, and fills a
+// table with its rows before the first statement that names the table. Statements run one at a time.
 type sqlDatabase struct {
 	tables  []*dataTable
 	timeout time.Duration // of one statement
 
 	mu     sync.Mutex
-	pool   *sql.DB // nil until the first statement
+	pool   *sql.DB // nil before the first statement
 	conn   *sql.Conn
 	guard  *statementGuard
 	filled map[string]bool
@@ -117,7 +117,7 @@ func (d *sqlDatabase) execute(ctx context.Context, in statementInput) (table str
 }
 
 func (d *sqlDatabase) change(ctx context.Context, table, statement string, params []any) (changed int, err error) {
-	if err := d.own(ctx, "BEGIN"); err != nil {
+	if err := d.runTrusted(ctx, "BEGIN"); err != nil {
 		return 0, err
 	}
 	defer func() {
@@ -125,7 +125,7 @@ func (d *sqlDatabase) change(ctx context.Context, table, statement string, param
 		if err != nil {
 			end = "ROLLBACK"
 		}
-		err = errors.Join(err, d.own(context.WithoutCancel(ctx), end))
+		err = errors.Join(err, d.runTrusted(context.WithoutCancel(ctx), end))
 	}()
 	result, err := d.conn.ExecContext(ctx, statement, params...)
 	if err != nil {
@@ -142,8 +142,8 @@ func (d *sqlDatabase) change(ctx context.Context, table, statement string, param
 	return int(n), err
 }
 
-// run checks a client's statement, fills the tables that it names, and then calls work. The context that it passes to
-// work ends after the timeout for statements.
+// run checks a client's statement, fills the tables that it names, and then calls work. The context passed to work
+// ends after the timeout of statements.
 func (d *sqlDatabase) run(ctx context.Context, in statementInput, write bool, work func(context.Context, []any) error) error {
 	params, err := in.decodeParams()
 	if err == nil {
@@ -270,7 +270,7 @@ func resultValue(v any, declared string) (any, error) {
 	return v, nil
 }
 
-// missingTableError holds the name of a table that does not exist.
+// missingTableError is the error for a table that does not exist. It holds the table's name.
 type missingTableError string
 
 func (e missingTableError) Error() string {

@@ -17,9 +17,9 @@ var (
 // statementGuard decides what a client's statement may do, and records which tables it uses. SQLite calls it while it
 // compiles a statement.
 type statementGuard struct {
-	keys map[string]string // by table, the column that identifies a row
+	keys map[string]string // name of the column that identifies a row, by table
 
-	trusted bool // the statement is the server's own
+	trusted bool // the statement comes from the server itself
 	write   bool // the statement may change rows
 	named   []string
 	written string

@@ -67,8 +67,8 @@ func (d *sqlDatabase) prepare(ctx context.Context) error {
 	})
 }
 
-// definition returns the CREATE TABLE statement. The names of its constraints are messages that explain why a value
-// is invalid.
+// definition returns the CREATE TABLE statement of the table. The names of its constraints are messages that
+// explain why a value is invalid.
 func (t *dataTable) definition() string {
 	var columns []string
 	for i, c := range t.cols {
@@ -103,7 +103,7 @@ func (c tableColumn) constraint() (kind, message, check string) {
 	return "TEXT", message, fmt.Sprintf("typeof(%s) IN ('text', 'null')", c.name)
 }
 
-// fill inserts the rows of tables that have none yet.
+// fill inserts the rows of those tables that are still empty.
 func (d *sqlDatabase) fill(ctx context.Context, names []string) error {
 	for _, t := range d.tables {
 		if d.filled[t.name] || !slices.Contains(names, t.name) {
@@ -145,8 +145,8 @@ func (d *sqlDatabase) insertRows(ctx context.Context, t *dataTable) (err error) 
 	return tx.Commit()
 }
 
-// own runs a statement of the server itself, to which the rules for clients' statements do not apply.
-func (d *sqlDatabase) own(ctx context.Context, statement string) error {
+// runTrusted runs a statement of the server itself, to which the rules for clients' statements do not apply.
+func (d *sqlDatabase) runTrusted(ctx context.Context, statement string) error {
 	d.guard.trusted = true
 	defer func() { d.guard.trusted = false }()
 	_, err := d.conn.ExecContext(ctx, statement)

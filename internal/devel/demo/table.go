@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// columnType is the type of a column.
+// columnType names a type of values in a column.
 type columnType string
 
 const (
@@ -27,15 +27,15 @@ const (
 type tableColumn struct {
 	name    string
 	kind    columnType
-	options []string // the values that are allowed; any if empty
-	fixed   bool     // set by the server alone
+	options []string // allowed values; empty: any
+	fixed   bool     // only the server sets the value
 }
 
 // maxDecimal bounds the decimal numbers in tables, so that no sum of them overflows.
 const maxDecimal = 1e15
 
-// dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
-// time.
+// dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort
+// by time.
 type dataTable struct {
 	name string
 	cols []tableColumn
@@ -109,8 +109,8 @@ func (c tableColumn) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// encodeRows encodes rows as a JSON array of objects with the columns in order. If the argument only names columns,
-// the objects have just these and the first column.
+// encodeRows encodes rows as a JSON array of objects with the columns in order. If only names columns, the objects
+// have just these and the first column.
 func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

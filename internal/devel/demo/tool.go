@@ -24,7 +24,7 @@ var definitionFiles embed.FS
 // toolDefinition holds a tool as tools/list returns it.
 type toolDefinition struct {
 	name   string
-	raw    json.RawMessage // compact, otherwise as in the file
+	raw    json.RawMessage // compact JSON, otherwise as in the file
 	schema func() (*jsonschema.Schema, error)
 }
 
@@ -84,8 +84,8 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 type serverBase struct {
 	lock    sync.RWMutex
 	effects []RecordedEffect
-	given   int          // bytes of the arguments of calls that write
-	close   func() error // frees what the tools hold; nil if nothing
+	written int          // total bytes of the arguments of calls that write
+	close   func() error // frees what the tools hold; nil: nothing to free
 
 	limiting sync.Mutex
 	asked    map[string]int
@@ -93,10 +93,10 @@ type serverBase struct {
 
 // RecordedEffect represents one change that a call made to a server's data.
 type RecordedEffect struct {
-	ID     string    `json:"id"` // "evt_000001", counting up
+	ID     string    `json:"id"` // "evt_000001", "evt_000002", …
 	Time   time.Time `json:"time"`
 	Tool   string    `json:"tool"`
-	Target string    `json:"target"` // what was changed
+	Target string    `json:"target"` // name of what was changed
 	Detail string    `json:"detail,omitempty"`
 }
 
@@ -161,9 +161,9 @@ func notFound(kind, id string) error {
 	return fmt.Errorf("404 Not found: there is no %s '%s'", kind, id)
 }
 
-// toolFunc holds the implementation of a tool.
+// toolFunc holds the implementation of a tool as a function.
 type toolFunc struct {
-	writes bool // runs alone; others run concurrently
+	writes bool // whether it changes data and therefore runs alone; other tools run concurrently
 	call   func(ctx context.Context, args json.RawMessage) (toolResult, error)
 }
 
@@ -212,7 +212,7 @@ func (s *DemoServer) runToolCall(ctx context.Context, d *toolDefinition, args js
 	}
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
-	if s.base.given += len(args); len(s.base.effects) >= maxEffects || s.base.given > maxGiven {
+	if s.base.written += len(args); len(s.base.effects) >= maxEffects || s.base.written > maxGiven {
 		return failureResult(
 			fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven),
 		).encodeResult()
@@ -231,7 +231,7 @@ func (t toolFunc) runTool(ctx context.Context, args json.RawMessage) []byte {
 // toolResult holds the result of a tool.
 type toolResult struct {
 	content    []any
-	structured json.RawMessage // may be nil
+	structured json.RawMessage // structured content; may be nil
 	isError    bool
 }
 

@@ -13,7 +13,7 @@ import (
 type demoWorld struct {
 	staff     []worldPerson
 	companies []worldCompany
-	contacts  []worldPerson // company by company
+	contacts  []worldPerson // grouped by company
 }
 
 type worldPerson struct {
@@ -27,7 +27,7 @@ func (p worldPerson) mailName() string { h, _, _ := strings.Cut(p.Email, "@"); r
 
 type worldCompany struct {
 	ID, Name, Domain, Industry, Country, City string
-	Employees, Revenue                        int // revenue in euros a year
+	Employees, Revenue                        int // Revenue is in euros per year
 }
 
 const (
@@ -107,8 +107,8 @@ func newPerson(r *rand.Rand, land worldCountry, c worldCompany) worldPerson {
 	return p
 }
 
-// makePhone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in countries
-// that have them.
+// makePhone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in
+// countries that have them.
 func makePhone(r *rand.Rand, pattern string) string {
 	b := []byte(pattern)
 	for i, c := range b {

@@ -18,7 +18,8 @@ type accountRule struct {
 	field    func(*Accounts) *string
 }
 
-// accountRules accept no character that has a meaning in JSON, Ruby, YAML or a shell.
+// accountRules lists the variables of the accounts file. Their patterns accept no character that has a meaning in
+// JSON, Ruby, YAML or a shell.
 var accountRules = []accountRule{
 	{"RELEASE_OWNER", regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`),
 		func(a *Accounts) *string { return &a.Owner }},

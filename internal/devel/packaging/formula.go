@@ -7,7 +7,7 @@ import (
 	"text/template"
 )
 
-// brewSystem is a system for which the formula has archives.
+// brewSystem is an operating system for which the Homebrew formula has archives.
 type brewSystem struct {
 	Name     string // as in the formula: "macos" or "linux"
 	Archives []brewArchive

@@ -51,7 +51,7 @@ func runInstalled(t *testing.T, dir, program string, args ...string) string {
 // checkInstalled runs "retort version" and "retort demo" with an installed program.
 func checkInstalled(t *testing.T, program string) {
 	t.Helper()
-	if got, want := runInstalled(t, t.TempDir(), program, "version"), "retort "+version(t)+"\n"; got != want {
+	if got, want := runInstalled(t, t.TempDir(), program, "version"), "retort "+engineVersion(t)+"\n"; got != want {
 		t.Errorf("%q, not %q", got, want)
 	}
 	if text := runInstalled(t, t.TempDir(), program, "demo"); !strings.Contains(text, "Token balance") || !strings.Contains(text, "returned to the model") {
@@ -117,7 +117,7 @@ func TestNPMInstall(t *testing.T) {
 	files := releaseFolder(t)
 	testenv.Need(t, "node")
 	npm, npx := testenv.Need(t, "npm"), testenv.Need(t, "npx")
-	v, p := version(t), Platform{runtime.GOOS, runtime.GOARCH}
+	v, p := engineVersion(t), Platform{runtime.GOOS, runtime.GOARCH}
 	dir := t.TempDir()
 	runInstalled(t, dir, npm, "install", "--offline", "--no-audit", "--no-fund", "--cache", filepath.Join(dir, "cache"), "--prefix", dir,
 		oneFile(t, files, WrapperName(v)), oneFile(t, files, PlatformPackageName(v, p)))
@@ -147,8 +147,8 @@ func TestReleaseFiles(t *testing.T) {
 	if text, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, text)
 	}
-	text := file("retort_" + version(t) + ".intoto.json")
-	holds(t, "provenance/required.schema.json", text)
+	text := file("retort_" + engineVersion(t) + ".intoto.json")
+	checkSchema(t, "provenance/required.schema.json", text)
 	var s statement
 	if err := json.Unmarshal(text, &s); err != nil || len(s.Subject) != len(files) {
 		t.Errorf("%d subjects, %d files: %v", len(s.Subject), len(files), err)
@@ -160,7 +160,7 @@ func TestReleaseFiles(t *testing.T) {
 		}
 		if strings.HasSuffix(f.Name, ".spdx.json") {
 			bills++
-			holds(t, "spdx/required.schema.json", file(f.Name))
+			checkSchema(t, "spdx/required.schema.json", file(f.Name))
 			if !bytes.Contains(file(f.Name), []byte("pkg:golang/golang.org/x/")) {
 				t.Errorf("%s names no modules", f.Name)
 			}
@@ -169,7 +169,7 @@ func TestReleaseFiles(t *testing.T) {
 	if bills == 0 {
 		t.Error("no bill of materials")
 	}
-	holds(t, "registry/server.schema.json", file("registry/server.json"))
+	checkSchema(t, "registry/server.schema.json", file("registry/server.json"))
 	if !bytes.Contains(file("homebrew/retort.rb"), []byte("class Retort < Formula")) {
 		t.Error("the formula is empty")
 	}

@@ -60,7 +60,7 @@ func WritePlatformPackage(w io.Writer, templates fs.FS, version string, accounts
 	return writeTarball(w, append(files, bytesFile("LICENSE", 0o644, licence), program))
 }
 
-// npmPackage is a package of which the templates are in one folder.
+// npmPackage is an npm package whose templates are in one folder.
 type npmPackage struct {
 	templates fs.FS
 	folder    string
@@ -68,7 +68,7 @@ type npmPackage struct {
 	accounts  Accounts
 }
 
-// files returns the manifest, with the given members added, and the page of the package.
+// files returns package.json, to which it adds the given members, and the README of the package.
 func (n npmPackage) files(members map[string]any) ([]tarFile, error) {
 	manifest, err := n.render("package.json")
 	if err != nil {
@@ -103,7 +103,7 @@ func (n npmPackage) render(name string) ([]byte, error) {
 	return text, nil
 }
 
-// tarFile is a file of a tarball. content must have size bytes.
+// tarFile is a file of a tarball. content must have exactly size bytes.
 type tarFile struct {
 	name    string
 	mode    int64
@@ -115,15 +115,15 @@ func bytesFile(name string, mode int64, content []byte) tarFile {
 	return tarFile{name, mode, int64(len(content)), bytes.NewReader(content)}
 }
 
-// packed is the time of the files in npm packages. npm gives it to the files of every package.
-var packed = time.Date(1985, 10, 26, 8, 15, 0, 0, time.UTC)
+// packageTime is the modification time of all files in npm packages. It is the time that npm itself uses.
+var packageTime = time.Date(1985, 10, 26, 8, 15, 0, 0, time.UTC)
 
 // writeTarball writes files as npm packs them, below the folder "package".
 func writeTarball(w io.Writer, files []tarFile) error {
 	z := gzip.NewWriter(w)
 	archive := tar.NewWriter(z)
 	for _, f := range files {
-		h := &tar.Header{Name: "package/" + f.name, Mode: f.mode, Size: f.size, ModTime: packed, Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: "package/" + f.name, Mode: f.mode, Size: f.size, ModTime: packageTime, Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}

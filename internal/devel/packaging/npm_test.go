@@ -23,8 +23,8 @@ var npmTemplates = os.DirFS(filepath.Join(root, "packaging", "npm"))
 
 const npmVersion = "1.2.3-rc.1"
 
-// unpack returns the files of a tarball by name, and checks that all of them are below "package".
-func unpack(t *testing.T, tarball []byte) map[string]string {
+// unpackTarball returns the files of a tarball by name, and checks that all of them are below "package".
+func unpackTarball(t *testing.T, tarball []byte) map[string]string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(tarball))
 	if err != nil {
@@ -54,7 +54,7 @@ func unpack(t *testing.T, tarball []byte) map[string]string {
 func wrapperTarball(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteWrapper(&b, npmTemplates, npmVersion, accounts(), []byte("licence")); err != nil {
+	if err := WriteWrapper(&b, npmTemplates, npmVersion, testAccounts(), []byte("licence")); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -63,7 +63,7 @@ func wrapperTarball(t *testing.T) []byte {
 func platformTarball(t *testing.T, binary string, p Platform) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	err := WritePlatformPackage(&b, npmTemplates, npmVersion, accounts(), []byte("licence"), strings.NewReader(binary), int64(len(binary)), p)
+	err := WritePlatformPackage(&b, npmTemplates, npmVersion, testAccounts(), []byte("licence"), strings.NewReader(binary), int64(len(binary)), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func decodeManifest(t *testing.T, files map[string]string) (m packageManifest) {
 }
 
 func TestNPMPackages(t *testing.T) {
-	files := unpack(t, wrapperTarball(t))
+	files := unpackTarball(t, wrapperTarball(t))
 	m := decodeManifest(t, files)
 	if m.Name != "@some-scope/retort" || m.Version != npmVersion || m.License != "Apache-2.0" || len(m.Optional) != len(platforms) || m.Scripts != nil {
 		t.Errorf("%+v", m)
@@ -101,7 +101,7 @@ func TestNPMPackages(t *testing.T) {
 		if !bytes.Equal(tarball, platformTarball(t, "binary", p)) {
 			t.Errorf("%v: two packages of the same differ", p)
 		}
-		files := unpack(t, tarball)
+		files := unpackTarball(t, tarball)
 		d := decodeManifest(t, files)
 		if m.Optional[d.Name] != npmVersion || d.Version != npmVersion || files["bin/"+p.binaryName()] != "binary" {
 			t.Errorf("%v: %+v", p, d)
@@ -119,10 +119,10 @@ func TestNPMPackages(t *testing.T) {
 
 func TestNPMPackagesRefuse(t *testing.T) {
 	write := func(version string, size int64) error {
-		return WritePlatformPackage(io.Discard, npmTemplates, version, accounts(), nil, strings.NewReader("binary"), size, platforms[0])
+		return WritePlatformPackage(io.Discard, npmTemplates, version, testAccounts(), nil, strings.NewReader("binary"), size, platforms[0])
 	}
 	for _, v := range hostileVersions() {
-		if write(v, 6) == nil || WriteWrapper(io.Discard, npmTemplates, v, accounts(), nil) == nil {
+		if write(v, 6) == nil || WriteWrapper(io.Discard, npmTemplates, v, testAccounts(), nil) == nil {
 			t.Errorf("%q is packed", v)
 		}
 	}
@@ -131,12 +131,12 @@ func TestNPMPackagesRefuse(t *testing.T) {
 			t.Errorf("a binary of 6 bytes is packed as one of %d", size)
 		}
 	}
-	if WriteWrapper(io.Discard, os.DirFS(t.TempDir()), npmVersion, accounts(), nil) == nil {
+	if WriteWrapper(io.Discard, os.DirFS(t.TempDir()), npmVersion, testAccounts(), nil) == nil {
 		t.Error("a package without templates is packed")
 	}
 }
 
-// fakeProgram is installed as the program of this platform. Its first argument says what it does.
+// fakeProgram is installed as the program of this platform. Its first argument selects what it does.
 const fakeProgram = `#!/usr/bin/env node
 const [what, ...rest] = process.argv.slice(2);
 switch (what) {

@@ -22,8 +22,8 @@ const root = "../../.."
 
 var platforms = Platforms()
 
-// accounts returns accounts that differ from those in packaging/accounts.env.
-func accounts() Accounts {
+// testAccounts returns accounts that differ from those in packaging/accounts.env.
+func testAccounts() Accounts {
 	return Accounts{
 		Owner: "some-one", NPMScope: "@some-scope", NPMPackage: "@some-scope/retort", Image: "registry.example/some-one/retort",
 		HomebrewTap: "some-one/tap", Maintainer: "maintainers@some.example", Builder: "https://builder.example/release",
@@ -39,8 +39,8 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// holds checks that a document is valid against a schema in testdata.
-func holds(t *testing.T, schema string, document []byte) {
+// checkSchema checks that a document is valid against a schema in testdata.
+func checkSchema(t *testing.T, schema string, document []byte) {
 	t.Helper()
 	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", schema))
 	if err != nil {
@@ -55,8 +55,8 @@ func holds(t *testing.T, schema string, document []byte) {
 	}
 }
 
-// version returns the value of the constant Version in the source of package engine.
-func version(t *testing.T) string {
+// engineVersion returns the value of the constant Version in the source of package engine.
+func engineVersion(t *testing.T) string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "internal", "engine", "engine.go"), nil, 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func version(t *testing.T) string {
 }
 
 func TestVersionsAgree(t *testing.T) {
-	want := version(t)
+	want := engineVersion(t)
 	for _, name := range []string{"packaging/manifest.json", "packaging/server.json"} {
 		if got, err := ReadVersion(read(t, name)); got != want || err != nil {
 			t.Errorf("%s: %q, %v; retort.Version is %q", name, got, err, want)
@@ -93,13 +93,13 @@ func TestVersionsAgree(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	template := read(t, "packaging/manifest.json")
-	holds(t, "mcpb/manifest.schema.json", template)
+	checkSchema(t, "mcpb/manifest.schema.json", template)
 	for _, p := range platforms {
 		text, err := RenderManifest(template, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		holds(t, "mcpb/manifest.schema.json", text)
+		checkSchema(t, "mcpb/manifest.schema.json", text)
 	}
 	var m struct {
 		Tools []struct{ Name string }
@@ -171,21 +171,21 @@ func content(t *testing.T, z *zip.Reader, name string) []byte {
 func TestEntry(t *testing.T) {
 	template := read(t, "packaging/server.json")
 	sum := strings.Repeat("0a", 32)
-	text, err := RegistryEntry(template, accounts(), []ReleaseFile{{BundleName(version(t), platforms[0]), sum}})
+	text, err := RegistryEntry(template, testAccounts(), []ReleaseFile{{BundleName(engineVersion(t), platforms[0]), sum}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "registry/server.schema.json", text)
+	checkSchema(t, "registry/server.schema.json", text)
 	for _, want := range []string{
 		`"name": "io.github.some-one/retort"`, `"registry.example/some-one/retort:`, `"fileSha256": "` + sum + `"`,
-		`"https://github.com/some-one/retort/releases/download/v` + version(t) + `/retort_` + version(t) + `_linux_amd64.mcpb"`,
+		`"https://github.com/some-one/retort/releases/download/v` + engineVersion(t) + `/retort_` + engineVersion(t) + `_linux_amd64.mcpb"`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
 	for _, broken := range []string{`{"name": "io.github.@OWN@/retort", "version": "1.2.3"}`, `{"version": "1"}`, `{}`, `[]`} {
-		if left, err := RegistryEntry([]byte(broken), accounts(), nil); err == nil {
+		if left, err := RegistryEntry([]byte(broken), testAccounts(), nil); err == nil {
 			t.Errorf("%s becomes %s", broken, left)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 // Build describes how the files of a release were built.
 type Build struct {
 	Version  string
-	Commit   string // the commit in full
+	Commit   string // full hash of the commit
 	Modified bool   // whether the working copy differed from the commit
-	DryRun   bool   // whether the build was made to be tried out, and not to be published
-	Go       string // the version of Go
-	GoSum    []byte // the content of go.sum
+	DryRun   bool   // whether the build is only a trial and not published
+	Go       string // version of Go
+	GoSum    []byte // content of go.sum
 }
 
 // statement is an in-toto statement, version 1, with a predicate of SLSA provenance, version 1.
@@ -95,7 +95,8 @@ func (b Build) check(files []ReleaseFile) error {
 	return nil
 }
 
-// moduleResources returns the modules whose content go.sum fixes. in-toto writes their hashes in hexadecimal digits.
+// moduleResources returns the modules that go.sum lists, with their hashes in hexadecimal digits, as in-toto
+// requires.
 func moduleResources(goSum []byte) ([]resource, error) {
 	var list []resource
 	for number, line := range strings.Split(strings.TrimSpace(string(goSum)), "\n") {

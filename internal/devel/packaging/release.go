@@ -51,15 +51,15 @@ func (p Platform) fileName(version, ending string) string {
 	return fmt.Sprintf("retort_%s_%s_%s.%s", version, p.OS, p.Arch, ending)
 }
 
-// semantic matches versions as semver.org defines them, without build metadata, which file names and image tags
-// cannot contain.
-var semantic = regexp.MustCompile(
+// versionPattern matches versions as semver.org defines them, without build metadata, which file names and image
+// tags cannot contain.
+var versionPattern = regexp.MustCompile(
 	`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // CheckVersion returns an error unless version is a semantic version without "v" and without build metadata. Checked
 // versions are safe in file names, URLs, JSON and Ruby.
 func CheckVersion(version string) error {
-	if len(version) > 64 || !semantic.MatchString(version) {
+	if len(version) > 64 || !versionPattern.MatchString(version) {
 		return fmt.Errorf("%q is not a semantic version, such as 1.2.3 or 1.2.3-rc.1", version)
 	}
 	return nil

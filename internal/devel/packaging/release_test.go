@@ -87,7 +87,7 @@ func TestImage(t *testing.T) {
 // accounts file is missing or a placeholder.
 func TestReleaseNeedsAccounts(t *testing.T) {
 	bash := testenv.Need(t, "bash")
-	valid := accountsText(accounts())
+	valid := accountsText(testAccounts())
 	for name, tt := range map[string]struct{ text, want string }{
 		"placeholder": {strings.Replace(valid, "=some-one\n", "=placeholder\n", 1), "RELEASE_OWNER"},
 		"empty":       {strings.Replace(valid, "=@some-scope\n", "=\n", 1), "RELEASE_NPM_SCOPE"},
@@ -142,8 +142,8 @@ func TestAccounts(t *testing.T) {
 	if _, err := ParseAccounts(read(t, accountsFile)); err != nil {
 		t.Error(err)
 	}
-	valid := accountsText(accounts())
-	if a, err := ParseAccounts([]byte(valid)); a != accounts() || err != nil {
+	valid := accountsText(testAccounts())
+	if a, err := ParseAccounts([]byte(valid)); a != testAccounts() || err != nil {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for _, owner := range []string{"", "a/b", `a"b`, "a..b", "-a", "@OWNER@", "a b", "$(id)", "a\r"} {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Binary describes a built binary: what Go recorded in it, the digest of its bytes in lowercase hexadecimal digits, and
-// the time of the commit that it was built from.
+// Binary describes a built binary: the build information that Go recorded in it, the SHA-256 digest of its bytes
+// in lowercase hexadecimal digits, and the time of the commit that it was built from.
 type Binary struct {
 	Build    *debug.BuildInfo
 	SHA256   string
@@ -21,7 +21,7 @@ type Binary struct {
 // SBOMName returns the file name of the bill of materials of a binary.
 func SBOMName(version string, p Platform) string { return p.fileName(version, "spdx.json") }
 
-// spdxDocument is a document of SPDX 2.3.
+// spdxDocument is a bill of materials in the format SPDX 2.3.
 type spdxDocument struct {
 	Version       string             `json:"spdxVersion"`
 	DataLicense   string             `json:"dataLicense"`
@@ -118,7 +118,8 @@ func standardLibrary(goVersion string) spdxPackage {
 	return p
 }
 
-// modulePackage describes a module. A module that was replaced by a folder of this repository has no version.
+// modulePackage describes a Go module as an SPDX package. A module that was replaced by a folder of this
+// repository has no version.
 func modulePackage(m *debug.Module) spdxPackage {
 	used := m
 	if m.Replace != nil {

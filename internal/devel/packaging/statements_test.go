@@ -25,11 +25,11 @@ func testBinary() Binary {
 }
 
 func TestSBOM(t *testing.T) {
-	text, err := SBOM("1.2.3", accounts(), testBinary())
+	text, err := SBOM("1.2.3", testAccounts(), testBinary())
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "spdx/required.schema.json", text)
+	checkSchema(t, "spdx/required.schema.json", text)
 	var d spdxDocument
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
@@ -69,12 +69,12 @@ func TestSBOMRefuses(t *testing.T) {
 	} {
 		b := testBinary()
 		change(&b)
-		if text, err := SBOM("1.2.3", accounts(), b); err == nil {
+		if text, err := SBOM("1.2.3", testAccounts(), b); err == nil {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 	for _, v := range hostileVersions() {
-		if text, err := SBOM(v, accounts(), testBinary()); err == nil {
+		if text, err := SBOM(v, testAccounts(), testBinary()); err == nil {
 			t.Errorf("%q: %s", v, text)
 		}
 	}
@@ -89,16 +89,16 @@ func testBuild() Build {
 
 func TestProvenance(t *testing.T) {
 	files := []ReleaseFile{{"a.tar.gz", testSum}, {"b.deb", testSum}}
-	text, err := Provenance(accounts(), testBuild(), files)
+	text, err := Provenance(testAccounts(), testBuild(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "provenance/required.schema.json", text)
+	checkSchema(t, "provenance/required.schema.json", text)
 	var s statement
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Subject) != 2 || s.Subject[1].Name != "b.deb" || s.Predicate.Run.Builder.ID != accounts().Builder {
+	if len(s.Subject) != 2 || s.Subject[1].Name != "b.deb" || s.Predicate.Run.Builder.ID != testAccounts().Builder {
 		t.Errorf("%+v", s)
 	}
 	dependencies := s.Predicate.Definition.Dependencies
@@ -113,12 +113,12 @@ func TestProvenance(t *testing.T) {
 func TestProvenanceOfDryRun(t *testing.T) {
 	b := testBuild()
 	b.DryRun, b.Modified = true, true
-	text, err := Provenance(accounts(), b, []ReleaseFile{{"a.tar.gz", testSum}})
+	text, err := Provenance(testAccounts(), b, []ReleaseFile{{"a.tar.gz", testSum}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "provenance/required.schema.json", text)
-	for _, want := range []string{`"id": "` + accounts().Builder + `#dry-run"`, `"dryRun": true`, `"modified": true`} {
+	checkSchema(t, "provenance/required.schema.json", text)
+	for _, want := range []string{`"id": "` + testAccounts().Builder + `#dry-run"`, `"dryRun": true`, `"modified": true`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}
@@ -139,17 +139,17 @@ func TestProvenanceRefuses(t *testing.T) {
 	} {
 		b := testBuild()
 		change(&b)
-		if text, err := Provenance(accounts(), b, files); err == nil {
+		if text, err := Provenance(testAccounts(), b, files); err == nil {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	if text, err := Provenance(accounts(), testBuild(), nil); err == nil {
+	if text, err := Provenance(testAccounts(), testBuild(), nil); err == nil {
 		t.Errorf("without files: %s", text)
 	}
 	for _, v := range hostileVersions() {
 		b := testBuild()
 		b.Version = v
-		if text, err := Provenance(accounts(), b, files); err == nil {
+		if text, err := Provenance(testAccounts(), b, files); err == nil {
 			t.Errorf("%q: %s", v, text)
 		}
 	}
@@ -161,7 +161,7 @@ func TestFormula(t *testing.T) {
 	for i, p := range platforms {
 		files = append(files, ReleaseFile{p.fileName("1.2.3", "tar.gz"), strings.Repeat(string(rune('a'+i)), 64)})
 	}
-	text, err := Formula(template, "1.2.3", accounts(), files)
+	text, err := Formula(template, "1.2.3", testAccounts(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestFormula(t *testing.T) {
 	if opened, ended := bytes.Count(text, []byte(" do\n"))+bytes.Count(text, []byte("class "))+bytes.Count(text, []byte("def ")), bytes.Count(text, []byte("end\n")); opened != ended {
 		t.Errorf("%d blocks begin and %d end in\n%s", opened, ended, text)
 	}
-	if partial, err := Formula(template, "1.2.3", accounts(), files[:1]); err != nil || strings.Contains(string(partial), "on_macos") {
+	if partial, err := Formula(template, "1.2.3", testAccounts(), files[:1]); err != nil || strings.Contains(string(partial), "on_macos") {
 		t.Errorf("%v: %s", err, partial)
 	}
 }
@@ -192,12 +192,12 @@ func TestFormulaRefuses(t *testing.T) {
 	template := read(t, "packaging/homebrew/retort.rb")
 	files := []ReleaseFile{{"retort_1.2.3_linux_amd64.tar.gz", testSum}}
 	for _, v := range append(hostileVersions(), "1.2.4") {
-		if text, err := Formula(template, v, accounts(), files); err == nil {
+		if text, err := Formula(template, v, testAccounts(), files); err == nil {
 			t.Errorf("%q: %s", v, text)
 		}
 	}
 	for _, broken := range []string{"{{ .Nothing }}", "{{"} {
-		if text, err := Formula([]byte(broken), "1.2.3", accounts(), files); err == nil {
+		if text, err := Formula([]byte(broken), "1.2.3", testAccounts(), files); err == nil {
 			t.Errorf("%q: %s", broken, text)
 		}
 	}

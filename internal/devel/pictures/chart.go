@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Task is a task of retort bench tokens: what it costs in each way.
+// Task is a task of retort bench tokens, with its costs for each way of doing it.
 type Task struct {
 	Name string `json:"name"`
 	Ways []Way  `json:"ways"`
 }
 
-// Way is one way to do a task.
+// Way is one way to do a task, with its costs.
 type Way struct {
 	Way        string `json:"way"`
 	Loaded     int    `json:"loaded"`       // tokens of definitions before the first turn
@@ -28,7 +28,7 @@ const (
 	barHeight  = 13
 	firstTask  = 96
 	taskHeight = 4*barHeight + 18
-	leastValue = 500 // at the left end of the scale
+	leastValue = 500 // number of tokens at the left end of the scale
 	mostValue  = 1_000_000
 )
 

@@ -19,8 +19,8 @@ const (
 
 // Figures holds what retort bench tokens measures, without times and answers.
 type Figures struct {
-	Tools     int    `json:"tools"`   // of the bundled servers
-	Servers   int    `json:"servers"` // bundled
+	Tools     int    `json:"tools"`   // number of tools of the bundled servers
+	Servers   int    `json:"servers"` // number of bundled servers
 	Workloads []Task `json:"workloads"`
 }
 

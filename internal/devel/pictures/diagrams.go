@@ -97,7 +97,7 @@ func Path() *Picture {
 	return p
 }
 
-// Boundaries draws the trust boundaries, and on each flow of data the ids of threats.
+// Boundaries draws the trust boundaries. Each flow of data across them has the ids of the threats to it.
 func Boundaries() *Picture {
 	p := &Picture{
 		Name: "boundaries", Title: "Trust boundaries and data flow", Width: 800, Height: 546,
@@ -151,7 +151,7 @@ func flows(p *Picture) {
 	p.Badge(225, 375, "10")
 }
 
-// legend explains the flows below the drawing of boundaries.
+// legend adds a key that explains the kinds of flows, below the drawing of boundaries.
 func legend(p *Picture) {
 	for i, words := range []string{
 		"1  programs, results: C-1 to C-5, M-1", "2  requests, metrics: N-1 to N-10",

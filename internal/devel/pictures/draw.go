@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Picture is a drawing. Coordinates are in units of its SVG, of which Width are shown across a page.
+// Picture is a drawing. Coordinates are in units of its SVG. A page of the documentation is Width units wide.
 type Picture struct {
 	Name          string // of the file, without palette and extension
 	Title         string // for screen readers
-	Description   string // for screen readers: what the picture says, in words
+	Description   string // what the picture says, for screen readers
 	Width, Height int
 
-	style string // CSS, for pictures that move
+	style string // CSS for animated pictures
 	parts []part
 	texts []text
 }
@@ -23,29 +23,29 @@ type Picture struct {
 // part draws one element of a picture with the colours of a palette.
 type part func(b *strings.Builder, p Palette)
 
-// text is a line of text of a picture. The tests check that it fits.
+// text is a line of text in a picture. The tests check that it fits.
 type text struct {
 	words      string
-	x, y       float64 // of the baseline, at the anchor
+	x, y       float64 // position of the anchor on the baseline
 	size       float64
-	anchor     string // start, middle or end
+	anchor     string // "start", "middle" or "end"
 	ink, paper colour
 	bold, mono bool
 	struck     bool
-	halo       bool    // a margin of paper around the letters, over lines
-	layer      int     // texts of different layers are not shown together, unless one is 0
-	room       float64 // the width that the text must not exceed
+	halo       bool    // whether the letters have a margin in the colour of the page, for text over lines
+	layer      int     // texts of different layers are not shown at the same time; 0: always shown
+	room       float64 // maximum width
 }
 
 // Line is a line of text in a box.
 type Line struct {
 	Words  string
-	Size   float64 // 12 if 0
-	Ink    colour  // text if empty
+	Size   float64 // 0: 12
+	Ink    colour  // colour; "": that of text
 	Bold   bool
 	Mono   bool
 	Struck bool
-	Halo   bool // a margin around the letters, for text over lines
+	Halo   bool // whether the letters have a margin in the colour of the page, for text over lines
 }
 
 func said(words string) Line  { return Line{Words: words} }
@@ -60,7 +60,7 @@ func heading(words string, size float64) Line {
 
 // Sizes of text, in units of the picture.
 const (
-	small  = 11 // the smallest that is allowed
+	small  = 11 // smallest allowed size
 	normal = 12
 	large  = 14
 )
@@ -122,7 +122,7 @@ func (p *Picture) Area(x, y, w, h float64, title string) {
 	})
 }
 
-// Label writes a text outside of boxes, with room for a width of so many units.
+// Label writes a text outside of boxes. room is its maximum width, in units of the picture.
 func (p *Picture) Label(x, y, room float64, anchor string, paper colour, l Line) {
 	l = l.completed()
 	p.write(text{
@@ -134,7 +134,7 @@ func (p *Picture) Label(x, y, room float64, anchor string, paper colour, l Line)
 // Arrow draws a line through points with a head at its end. The segments must be horizontal or vertical.
 func (p *Picture) Arrow(stroke colour, points ...float64) { p.line(stroke, false, points) }
 
-// DoubleArrow is an Arrow with a head at both ends.
+// DoubleArrow draws a line like Arrow, with a head at both ends.
 func (p *Picture) DoubleArrow(stroke colour, points ...float64) { p.line(stroke, true, points) }
 
 func (p *Picture) line(stroke colour, both bool, points []float64) {
@@ -144,9 +144,9 @@ func (p *Picture) line(stroke colour, both bool, points []float64) {
 		for i := 2; i < n; i += 2 {
 			path += fmt.Sprintf("L%g %g", points[i], points[i+1])
 		}
-		path += head(points[n-4], points[n-3], points[n-2], points[n-1])
+		path += arrowHead(points[n-4], points[n-3], points[n-2], points[n-1])
 		if both {
-			path += head(points[2], points[3], points[0], points[1])
+			path += arrowHead(points[2], points[3], points[0], points[1])
 		}
 		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linecap="round" `+
 			`stroke-linejoin="round"/>`+"\n",
@@ -154,8 +154,8 @@ func (p *Picture) line(stroke colour, both bool, points []float64) {
 	})
 }
 
-// head returns the path of the head of an arrow from x0, y0 to x, y.
-func head(x0, y0, x, y float64) string {
+// arrowHead returns the SVG path of the head of an arrow that points from x0, y0 to x, y.
+func arrowHead(x0, y0, x, y float64) string {
 	const long, wide = 6, 4
 	dx, dy := sign(x-x0), sign(y-y0)
 	return fmt.Sprintf("M%g %gL%g %gL%g %g",

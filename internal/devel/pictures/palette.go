@@ -5,32 +5,32 @@ import (
 	"strconv"
 )
 
-// colour is the role of a colour. A palette says what it looks like.
+// colour is the role of a colour in a picture. A Palette maps roles to actual colours.
 type colour string
 
 const (
-	page   colour = "page"  // behind everything
-	area   colour = "area"  // inside a boundary
+	page   colour = "page"  // background of the page
+	area   colour = "area"  // inside of a boundary
 	plain  colour = "plain" // a box
-	edge   colour = "edge"  // the edge of a box
-	faint  colour = "faint" // the edge of an area, and lines of a chart
+	edge   colour = "edge"  // edge of a box
+	faint  colour = "faint" // edge of an area, and lines of a chart
 	ink    colour = "ink"
 	muted  colour = "muted" // less important text, and arrows
 	accent colour = "accent"
-	tint   colour = "tint" // a box of Retort
+	tint   colour = "tint" // box that belongs to Retort
 	good   colour = "good"
-	mint   colour = "mint" // a box with good
+	mint   colour = "mint" // box that shows something good
 	bad    colour = "bad"
-	rose   colour = "rose" // a box with bad
+	rose   colour = "rose" // box that shows something bad
 	bar1   colour = "bar1" // bars of direct calls
 	bar2   colour = "bar2"
-	shell  colour = "shell" // behind a terminal
+	shell  colour = "shell" // background of a terminal
 )
 
 // Palette maps the roles of colours to hexadecimal RGB values.
 type Palette map[colour]string
 
-// Palettes returns the palettes by the suffix of their files.
+// Palettes returns the palettes by the suffix of the files that use them.
 func Palettes() map[string]Palette {
 	return map[string]Palette{
 		"light": {

@@ -15,11 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures and the table of token figures")
 
-const repository = "../../.." // seen from here
+const repository = "../../.." // root of the repository, relative to this package
 
-// measured returns the token figures that retort bench tokens measured. TestTokenFigures in cmd/retort writes and
-// checks their file.
-func measured(t *testing.T) (figures Figures) {
+// measuredFigures returns the token figures that retort bench tokens measured. TestTokenFigures in cmd/retort
+// writes and checks their file.
+func measuredFigures(t *testing.T) (figures Figures) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(repository, FiguresFile))
 	if err != nil {
@@ -32,7 +32,7 @@ func measured(t *testing.T) (figures Figures) {
 }
 
 func drawn(t *testing.T) []*Picture {
-	f := measured(t)
+	f := measuredFigures(t)
 	first := f.Workloads[0].Ways
 	overview := Overview(f.Tools, f.Servers, first[0].Loaded, first[2].Loaded)
 	return []*Picture{overview, Path(), Boundaries(), Chart(f.Workloads), Team()}
@@ -156,7 +156,7 @@ func TestTokenTable(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s has no table of tasks", page)
 	}
-	want := before + measured(t).Table() + "\n" + after
+	want := before + measuredFigures(t).Table() + "\n" + after
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestTokenTable(t *testing.T) {
 // TestFiguresOfReadme checks the token figures in the text of the README.
 func TestFiguresOfReadme(t *testing.T) {
 	readme := testenv.ReadPage(t, repository, "README.md")
-	w := measured(t).task(t, "one trivial call").Ways
+	w := measuredFigures(t).task(t, "one trivial call").Ways
 	want := fmt.Sprintf("%s to %s tokens through Retort, and %s with",
 		thousands(w[3].Peak), thousands(w[2].Peak), thousands(w[1].Peak))
 	if !strings.Contains(strings.ReplaceAll(readme, "\n  ", " "), want) {

@@ -9,7 +9,7 @@ import (
 
 // Scene describes one step of a recording: a comment, a command and its output, and how many seconds they are shown.
 type Scene struct {
-	Comment string // a line above the command
+	Comment string // line above the command
 	Command string
 	Output  string
 	Seconds float64
@@ -22,7 +22,7 @@ const (
 	rowHeight       = 14.5
 	terminalTop     = 44
 	terminalLeft    = 22
-	commandSeconds  = 1.0 // from the command to its output
+	commandSeconds  = 1.0 // seconds between the command and its output
 )
 
 // Recording draws a terminal that shows scenes one after the other and begins again. Without motion it shows the last.
@@ -59,8 +59,8 @@ func Recording(scenes []Scene) *Picture {
 
 // drawScene draws a scene in two layers: the command, and its output, which appears later. The times are percentages.
 func (p *Picture) drawScene(n int, s Scene, from, wait, to float64) {
-	command := wrap("# " + s.Comment + "\n$ " + s.Command)
-	rows := append(slices.Clone(command), wrap(s.Output)...)
+	command := wrapOutput("# " + s.Comment + "\n$ " + s.Command)
+	rows := append(slices.Clone(command), wrapOutput(s.Output)...)
 	hidden := max(0, len(rows)-terminalRows)
 	for layer, part := range []struct{ from, first, last int }{{0, 0, len(command)}, {1, len(command), len(rows)}} {
 		id := 2*n + layer
@@ -78,7 +78,7 @@ func (p *Picture) drawScene(n int, s Scene, from, wait, to float64) {
 	}
 }
 
-// row is a row of a terminal.
+// row is one line of text in a terminal, with its colour.
 type row struct {
 	words string
 	ink   colour
@@ -111,8 +111,8 @@ func lineInk(line string) colour {
 
 var controls = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
-// wrap splits an output into rows of the terminal.
-func wrap(output string) (rows []row) {
+// wrapOutput splits the output of a command into rows of the terminal.
+func wrapOutput(output string) (rows []row) {
 	output = strings.ReplaceAll(controls.ReplaceAllString(output, ""), "\t", "    ")
 	for line := range strings.SplitSeq(strings.Trim(output, "\n"), "\n") {
 		c, rest := lineInk(line), []rune(strings.TrimRight(line, " "))
@@ -127,6 +127,6 @@ func wrap(output string) (rows []row) {
 var volatileText = regexp.MustCompile(`\d[\d.,]*( ?(ms|s|µs|MB|tokens)\b)|\d[\d,]* (returned|avoided)|` +
 	`(\d+m)?\d+(\.\d+)?(ms|s|µs)|20\d\d-\d\d-\d\d|\d{1,3}(,\d{3})+| {2,}([\d.,]+(ms|s|µs|m)?)*`)
 
-// Stable replaces what differs between two runs in the text of a recording: times, dates, tokens, sizes, and the widths
-// of columns.
+// Stable replaces those parts of a recording's text that differ from run to run: times, dates, tokens, sizes, and
+// the widths of columns.
 func Stable(svg string) string { return volatileText.ReplaceAllString(svg, "~") }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// sleepChecks is the number of consecutive checks between which a process must not have run to count as idle.
+// sleepChecks is the number of consecutive checks for which a process must not run to count as idle.
 const sleepChecks = 20
 
 // FallsAsleep waits until a process is idle: no thread of it runs during several consecutive checks, about 10 ms

@@ -66,9 +66,9 @@ type scenarioVerdict struct {
 	passed       bool
 }
 
-// slowTimersModule is the source of a module that Node.js loads before a suite. It makes timers of three seconds or
-// more sixty times as long, because suites use those only as timeouts. It leaves shorter timers alone, because suites
-// use them as delays.
+// slowTimersModule is the source of a module that Node.js loads before a suite. It makes timers of three seconds
+// or more sixty times as long, because suites use those only as timeouts. It does not change shorter timers,
+// because suites use them as delays.
 const slowTimersModule = `data:text/javascript,
 const soon = globalThis.setTimeout, signal = AbortSignal.timeout;
 const longer = (ms) => ms >= 3000 ? 60 * ms : ms;

@@ -15,16 +15,17 @@ import (
 	"testing"
 )
 
-// DockerDaemon represents a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
-// is installed. It ends when the process that started it ends, for whatever reason.
+// DockerDaemon represents a Docker daemon that tests have started. It has its own folders and no networks, and has
+// gVisor if that is installed. It ends when the process that started it ends, for whatever reason.
 type DockerDaemon struct {
 	dir        string
-	group, pid int // of the shell that watches over it; its own
+	group, pid int // process group of the shell that supervises the daemon, and the daemon's process ID
 }
 
-// watched is a shell script that runs a command. The first argument is a process id. If that process ends, the script
-// kills the command and removes the command's files. If the command itself ends, the script ends, too.
-const watched = `parent=$1 dir=$2; shift 2
+// supervisorScript is a shell script that runs a command. The first argument is a process id. If that process
+// ends, the script kills the command and removes the command's files. If the command itself ends, the script ends,
+// too.
+const supervisorScript = `parent=$1 dir=$2; shift 2
 "$@" > "$dir/log" 2>&1 < /dev/null &
 echo $$ $! > "$dir/started"
 while kill -0 $parent 2> /dev/null && kill -0 $! 2> /dev/null; do sleep 0.3; done
@@ -72,7 +73,7 @@ func StartDockerd(t testing.TB) *DockerDaemon {
 // their children.
 func (d *DockerDaemon) start(path, driver string) error {
 	args := []string{
-		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
+		"--fork", "sh", "-c", supervisorScript, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
 		"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(d.dir, "data"),
 		"--exec-root=" + filepath.Join(d.dir, "exec"),
 		"--pidfile=" + filepath.Join(d.dir, "pid"), "--host=" + d.Host(), "--storage-driver=" + driver,

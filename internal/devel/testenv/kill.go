@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers, one
-// per line; any other line fails the test. KilledAt kills the child after the given number of lines; 0 means at once.
-// It returns the last number that the child has printed, or the argument none if the child has printed nothing.
+// KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers,
+// one per line; any other line fails the test. KilledAt kills the child after the given number of lines; 0 means
+// as soon as it has started. It returns the last number that the child has printed, or none if the child has
+// printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
@@ -24,9 +25,10 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// runUntilKilled implements KilledAt and KilledAtChange. It starts the child and calls at, once at the beginning and
-// again after each line of the child's output. It passes at a function that kills the child, and the number of lines
-// so far.
+// runUntilKilled implements KilledAt and KilledAtChange. It starts the test binary as a child process, and returns
+// the last number that the child has printed, or none. It calls the function at when the child has started and
+// again after each line of the child's output. The arguments of at are a function that kills the child, and the
+// number of lines so far.
 func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])

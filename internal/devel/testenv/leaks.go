@@ -16,7 +16,7 @@ import (
 // the temporary folders and mounts in os.TempDir, at one moment. On systems other than Linux it has only goroutines
 // and folders.
 type ResourceSnapshot struct {
-	known      map[string]string // by identity, details for the failure message
+	known      map[string]string // details for the failure message, by identity of the resource
 	goroutines []goleak.Option
 }
 

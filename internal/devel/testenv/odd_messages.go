@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// OddMessage is something that a peer in an MCP connection should not send.
+// OddMessage is a text that a peer in an MCP connection should not send.
 type OddMessage struct{ Name, Text string }
 
-// OddMessages returns malformed messages, messages at a wrong time, and texts that are no messages, for either
+// OddMessages returns malformed messages, messages at a wrong time, and texts that are not messages, for either
 // direction and any version of the protocol. A peer that receives one must not end the connection or any other
-// request because of it. The arguments are the ids, as JSON, of a request that runs, of one that will be sent next,
-// of one that was answered, and of initialize. None of the texts cancels or answers the running request.
+// request because of it. The arguments are the ids, as JSON, of a running request, of the next request, of an
+// answered request, and of initialize. None of the texts cancels or answers the running request.
 func OddMessages(running, next, answered, first string) []OddMessage {
 	var list []OddMessage
 	add := func(name, format string, args ...any) {

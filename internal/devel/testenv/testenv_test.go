@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// outcome runs f with a recorder in place of a test and returns text that says how f ended.
-func outcome(f func(t testing.TB)) string {
+// runRecorded runs f with a recorder in place of a test and returns text that says how f ended.
+func runRecorded(f func(t testing.TB)) string {
 	r := &recorder{}
 	done := make(chan struct{})
 	go func() {
@@ -48,7 +48,7 @@ func TestMissing(t *testing.T) {
 		{"node22", "node", gone, "skipped"}, {"node", "node22", gone, "skipped"}, {"node", "node", nil, "went on"},
 	} {
 		t.Setenv("RETORT_REQUIRE", tt.require)
-		if got := outcome(func(t testing.TB) { Missing(t, tt.name, tt.err) }); got != tt.want {
+		if got := runRecorded(func(t testing.TB) { Missing(t, tt.name, tt.err) }); got != tt.want {
 			t.Errorf("RETORT_REQUIRE=%q %s: %s, want %s", tt.require, tt.name, got, tt.want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestMissing(t *testing.T) {
 
 func TestNeed(t *testing.T) {
 	t.Setenv("RETORT_REQUIRE", "")
-	if got := outcome(func(t testing.TB) { Need(t, "no-such-program") }); got != "skipped" {
+	if got := runRecorded(func(t testing.TB) { Need(t, "no-such-program") }); got != "skipped" {
 		t.Error(got)
 	}
 	if path := Need(t, "go"); !filepath.IsAbs(path) {
