@@ -113,7 +113,7 @@ func TestApprovalShowsWhatLeaves(t *testing.T) {
 func TestPendingAndResume(t *testing.T) {
 	for name, approve := range map[string]bool{"approved": true, "denied": false} {
 		t.Run(name, func(t *testing.T) {
-			e, server := openJudged(t, "")
+			e, server := openJudged(t, "approval: {askFirst: false}")
 			o := e.Execute(t.Context(), engine.Request{Code: deletes})
 			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || countWrites(server) != 0 {
 				t.Fatalf("%+v %+v", o, o.Error)
@@ -245,7 +245,7 @@ func TestScopesOfAYes(t *testing.T) {
 		return 1`
 	for scope, want := range map[core.ApprovalScope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
 		t.Run(string(scope), func(t *testing.T) {
-			e, server := openJudged(t, "")
+			e, server := openJudged(t, "approval: {askFirst: false}")
 			var asked atomic.Int64
 			ctx := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
 			for i := range 2 {
@@ -286,8 +286,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestProgramsThatAreAskedAbout checks when a person is asked about a program before it runs, for several approval
-// settings. A person must not be asked about a program because of calls that need an approval of their own.
+// TestProgramsThatAreAskedAbout checks when a person is asked before a program runs, for several approval settings. A
+// person must not be asked about a program and about its calls.
 func TestProgramsThatAreAskedAbout(t *testing.T) {
 	for _, c := range []struct {
 		settings, code string
@@ -295,10 +295,12 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 	}{
 		{"", "return 1", 0, 0},
 		{"approval: {autoApproveLow: false}", "return 1", 1, 1},
-		{"approval: {autoApproveMedium: false}", deletes, 0, 2},
+		{"approval: {autoApproveMedium: false}", deletes, 1, 1}, // about both calls before it starts
+		{"approval: {autoApproveMedium: false, askFirst: false}", deletes, 0, 2},
 		{"{permissionLevel: execute_full, approval: {autoApproveHigh: true}}", deletes, 0, 0},
-		{"{permissionLevel: execute_full}", deletes, 0, 1},
-		{"{approval: {autoApproveHigh: true}}", deletes, 0, 1},
+		{"{permissionLevel: execute_full, approval: {askFirst: false}}", deletes, 0, 1},
+		{"{approval: {autoApproveHigh: true, askFirst: false}}", deletes, 0, 1},
+		{"{approval: {autoApproveHigh: true}}", deletes, 1, 1},
 	} {
 		e, _ := openJudged(t, c.settings)
 		var programs, all atomic.Int64

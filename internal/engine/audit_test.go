@@ -16,7 +16,7 @@ import (
 // TestRecord checks that each step of an execution has an entry, in order. It also checks that no entry contains
 // personal data, except for a name that the program itself contains.
 func TestRecord(t *testing.T) {
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false}", Limits: unlimitedTime}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false, askFirst: false}", Limits: unlimitedTime}
 	for _, name := range []string{"crm", "chat"} {
 		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}

@@ -2,10 +2,8 @@ package jsonschema
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"maps"
-	mathrand "math/rand/v2"
 	"net/url"
 	"regexp"
 	"slices"
@@ -32,9 +30,9 @@ type PlaceholderMark struct {
 	number string // decimal digits
 }
 
-// NewPlaceholderMark returns a mark that no real value contains, because it is random.
-func NewPlaceholderMark() *PlaceholderMark {
-	return &PlaceholderMark{text: "unknown-" + strings.ToLower(rand.Text()[:12]), number: strconv.Itoa(7e14 + mathrand.IntN(1e14))}
+// NewPlaceholderMark returns a mark that contains parts of a seed. With a random seed, real values do not contain it.
+func NewPlaceholderMark(seed uint64) *PlaceholderMark {
+	return &PlaceholderMark{text: "unknown-" + strconv.FormatUint(seed, 36), number: strconv.FormatUint(7e14+seed%1e14, 10)}
 }
 
 // PlaceholderFor works like the function PlaceholderFor, but marks values: strings without a format, e-mail addresses,

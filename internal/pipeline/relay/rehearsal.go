@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ type keptAnswer struct {
 
 // NewRehearsal returns a Rehearsal that begins with the run in which the program has no effects.
 func NewRehearsal() *Rehearsal {
-	return &Rehearsal{mark: jsonschema.NewPlaceholderMark(), answers: map[string][]keptAnswer{}}
+	return &Rehearsal{mark: jsonschema.NewPlaceholderMark(rand.Uint64()), answers: map[string][]keptAnswer{}}
 }
 
 // BeginRealRun notes that the program now really runs.
