@@ -67,6 +67,32 @@ func TestEveryPageIsListed(t *testing.T) {
 	}
 }
 
+var (
+	metricRow  = regexp.MustCompile("(?m)^\\| `(retort\\.[a-z.]+)`")
+	metricName = regexp.MustCompile(`\bretort_[a-z_]+\b`) // as Prometheus has it
+)
+
+// TestPagesNameRealMetrics checks that each metric that a page names is in the page of metrics.
+func TestPagesNameRealMetrics(t *testing.T) {
+	const reference = "docs/reference/metrics.md"
+	known := map[string]bool{}
+	for _, m := range metricRow.FindAllStringSubmatch(readPage(t, reference), -1) {
+		known[strings.ReplaceAll(m[1], ".", "_")] = true
+	}
+	suffixes := regexp.MustCompile(`(_total|_seconds|_bucket|_sum|_count)+$`)
+	isKnown := func(name string) bool { return known[suffixes.ReplaceAllString(name, "")] }
+	for _, page := range docPages(t) {
+		for _, name := range metricName.FindAllString(readPage(t, page), -1) {
+			if !isKnown(name) {
+				t.Errorf("%s names the metric %s, which %s does not have", page, name, reference)
+			}
+		}
+	}
+	if !isKnown("retort_call_duration_seconds_bucket") || !isKnown("retort_calls_total") || isKnown("retort_call_total") {
+		t.Errorf("names of metrics are compared wrongly; known are %v", known)
+	}
+}
+
 // docPages returns the paths of all documentation pages, relative to the root of the module.
 func docPages(t *testing.T) []string {
 	return append([]string{"README.md", "SECURITY.md", "CONTRIBUTING.md"}, testenv.MarkdownPages(t, root, []string{"docs", "examples"})...)
