@@ -16,14 +16,14 @@ import (
 const (
 	dialTimeout    = 10 * time.Second
 	resolveTimeout = 10 * time.Second
-	maxAddresses   = 8 // of a host that are tried
+	maxAddresses   = 8 // maximum number of a host's addresses that are tried
 )
 
 // Target describes the destination of a request. Host must be in the form that ParseHost returns.
 type Target struct {
 	Host     string
 	Port     int
-	Protocol string // as rules name it; https for everything in a tunnel
+	Protocol string // protocol as named in rules; https for everything in a tunnel
 }
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
@@ -161,7 +161,7 @@ func (n *Network) scopeRefusal(a netip.Addr) string {
 	return ""
 }
 
-// opBlacklist is the operation that is named in the error for a host that resolves to a blacklisted address.
+// opBlacklist is the operation named in the error for a host that resolves to a blacklisted address.
 const opBlacklist = "egress.blacklist"
 
 // dialTarget connects to a target that checkTarget has allowed. It returns the connection and its remote address.

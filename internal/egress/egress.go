@@ -83,9 +83,9 @@ type Options struct {
 // Network decides what programs may reach. It is safe for concurrent use.
 type Network struct {
 	o       Options
-	rules   []Rule // of Options, complete
+	rules   []Rule // rules of Options.Allow with their defaults filled in
 	secrets []Secret
-	denied  targetSet // of Deny
+	denied  targetSet // hosts and address ranges of Options.Deny
 	scopes  []compiledScope
 	rates   *rateLimiter
 }
@@ -147,7 +147,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// IsClosed reports whether the network allows nothing.
+// IsClosed reports whether the network allows no host at all.
 func (n *Network) IsClosed() bool {
 	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, compiledScope.allowsNone)
 }

@@ -124,7 +124,7 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.
 	return resp, nil
 }
 
-// requestError returns a typed error that explains why a request got no response, or an incomplete one.
+// requestError returns a typed error that explains why a request got no response or an incomplete one.
 func (s *Session) requestError(ctx context.Context, t Target, err error) *core.Error {
 	var typed *core.Error
 	var untrusted x509.UnknownAuthorityError

@@ -27,12 +27,12 @@ const (
 
 // Request describes a request that a program makes with fetch.
 type Request struct {
-	ID       string      `json:"id"` // for Abort; may be empty
+	ID       string      `json:"id"` // identifies the request for AbortRequest; may be empty
 	URL      string      `json:"url"`
 	Method   string      `json:"method"`
 	Headers  [][2]string `json:"headers"`
 	Text     *string     `json:"text"`     // the body
-	Base64   *string     `json:"base64"`   // the body, if it is no text
+	Base64   *string     `json:"base64"`   // the body, if it is not text
 	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
 }
 

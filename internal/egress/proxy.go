@@ -21,7 +21,7 @@ import (
 const (
 	maxHead     = 64 << 10
 	headTimeout = 30 * time.Second
-	idleTimeout = 2 * time.Minute // between the requests of a connection
+	idleTimeout = 2 * time.Minute // limit for the pause between two requests on a connection
 )
 
 // ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT and requests
@@ -139,7 +139,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 // requestHead holds the parts of a request's head that are checked.
 type requestHead struct {
 	method, target, version string
-	host                    string // of the header, or ""
+	host                    string // value of the Host header, or ""
 	length                  string // Content-Length
 	chunked, upgrade        bool
 }

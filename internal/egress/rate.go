@@ -18,7 +18,7 @@ type rateLimiter struct {
 
 	mu  sync.Mutex
 	by  map[string]throttle.Bucket
-	all throttle.Bucket // of what has no place in by
+	all throttle.Bucket // the bucket shared by keys that have no bucket of their own in by
 }
 
 func newRateLimiter(most int, per time.Duration) *rateLimiter {

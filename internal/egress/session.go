@@ -31,7 +31,7 @@ type ConnectionAttempt struct {
 	Protocol       string
 	Reason         *core.Error // why it was refused or failed
 	Blacklisted    bool        // the blacklist names the host, or an address that it leads to
-	Sent, Received int64       // bytes of bodies, and of tunnels; once it has ended
+	Sent, Received int64       // bytes of bodies and tunnels; set when the attempt has ended
 	Took           time.Duration
 }
 
@@ -51,8 +51,8 @@ type ExecutionHooks struct {
 }
 
 const (
-	maxAttempts     = 10_000 // of an execution
-	maxOpenRequests = 64     // connections and requests at once
+	maxAttempts     = 10_000 // maximum number of attempts of one execution
+	maxOpenRequests = 64     // maximum number of simultaneous connections and requests
 )
 
 // Session serves the network requests of one execution. It is safe for concurrent use.
@@ -64,13 +64,13 @@ type Session struct {
 	transport *http.Transport
 	slots     chan struct{}
 	attempts  atomic.Int64
-	bytes     atomic.Int64 // left
+	bytes     atomic.Int64 // number of bytes that the session may still transfer
 
 	mu       sync.Mutex
 	closed   bool
 	open     sync.WaitGroup
-	aborts   map[string]context.CancelFunc // of requests under way, by their ids
-	refusals []*core.Error                 // the first
+	aborts   map[string]context.CancelFunc // cancel functions of running requests, by request id
+	refusals []*core.Error                 // errors of the first refused attempts
 }
 
 // Open returns a Session for an execution. The caller must close it.
@@ -86,7 +86,7 @@ func (n *Network) Open(x ExecutionHooks) *Session {
 	return s
 }
 
-// Close cancels all requests and connections, and returns when none is left.
+// Close cancels all requests and connections, and returns after all of them have ended.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -224,7 +224,7 @@ type meteredConn struct {
 	session        *Session
 	host           string
 	at             netip.Addr
-	by             atomic.Pointer[Network] // the last Network that allowed it
+	by             atomic.Pointer[Network] // the last Network that allowed the connection
 	sent, received atomic.Int64
 }
 

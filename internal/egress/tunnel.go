@@ -64,7 +64,7 @@ func (p *proxyConn) openTunnel(h requestHead) (requests bool) {
 type tunnelProtocol int
 
 const (
-	beginsTLS tunnelProtocol = iota // for the host that was asked for
+	beginsTLS tunnelProtocol = iota // TLS for the host named in the CONNECT request
 	beginsSSH
 	beginsAnyhow
 )
@@ -150,7 +150,7 @@ func (p *proxyConn) relayProtocol(conn *meteredConn, t Target, begins tunnelProt
 // sshGreetingReader reads what a program sends in a tunnel for SSH. It fails unless the data begins with the SSH
 // greeting. The tunnel does not wait for the greeting, because the server may send first.
 type sshGreetingReader struct {
-	in   *bufio.Reader // not embedded: io.Copy would take its WriteTo
+	in   *bufio.Reader // not embedded, because io.Copy would call its WriteTo method
 	host string
 	seen bool
 }

@@ -60,13 +60,13 @@ func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 // Queue returns the directory of the jobs.
 func (d Dir) Queue() string { return d.join("queue") }
 
-// Registry returns the file of a registry's list of servers, as it was fetched last.
+// Registry returns the file with the most recently fetched list of servers of an MCP registry.
 func (d Dir) Registry() string { return d.join("registry.json") }
 
 // Skills returns the directory of the skills of a project.
 func (d Dir) Skills() string { return d.join("skills") }
 
-// Spool returns the directory of answers that are too large for memory.
+// Spool returns the directory for answers that are too large to keep in memory.
 func (d Dir) Spool() string { return d.join("spool") }
 
 // State returns the directory of values that programs keep from one execution to the next.
@@ -75,7 +75,7 @@ func (d Dir) State() string { return d.join("state") }
 // Templates returns the directory of a project's own templates for prompts.
 func (d Dir) Templates() string { return d.join("templates") }
 
-// Vault returns the directory of the personal values for which privacy tokens stand.
+// Vault returns the directory of the encrypted personal values that privacy tokens (placeholders in texts) stand for.
 func (d Dir) Vault() string { return d.join("vault") }
 
 // Workspace returns the directory of the files of all sessions.
@@ -151,7 +151,7 @@ func (u User) PinCounts() string { return u.join("pinned") }
 // was put back. It also holds the locks of these files.
 func (u User) TokenCounts() string { return u.join("tokens") }
 
-// JobMarks returns the directory of the marks for jobs that have begun. d must be an absolute data directory.
+// JobMarks returns the directory of the files that mark jobs as begun. d must be an absolute data directory.
 func (u User) JobMarks(d Dir) string {
 	sum := sha256.Sum256([]byte(d))
 	return u.join("begun", hex.EncodeToString(sum[:8]))

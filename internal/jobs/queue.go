@@ -23,10 +23,10 @@ import (
 
 // Options configures a Queue. A number that is zero means a default, never "unlimited".
 type Options struct {
-	Dir   string                 // of the jobs
+	Dir   string                 // directory in which the jobs are stored
 	Marks string                 // folder that marks begun jobs, where others cannot write; below Dir if empty
-	Key   func() ([]byte, error) // with which jobs are encrypted
-	Slots int                    // jobs that run at once; 4 if zero
+	Key   func() ([]byte, error) // key with which jobs are encrypted
+	Slots int                    // maximum number of jobs that run at the same time; 4 if zero
 	// Waiting bounds how many jobs of one principal can wait or run; 1000 if zero. All principals together can have
 	// four times as many.
 	Waiting int
@@ -62,7 +62,7 @@ type Queue struct {
 	turns   turnScheduler
 	spent   time.Duration // average running time of the last jobs; 0: none has ended yet
 	news    chan struct{} // closed and replaced at every change
-	bytes   int64         // of payloads that wait
+	bytes   int64         // total size of the payloads of waiting jobs
 	closed  bool
 
 	run     RunFunc         // nil: this queue does not work

@@ -165,8 +165,8 @@ func (m *stepMetrics) noteOutcome(ctx context.Context, came *core.AuditEvent) {
 	}
 }
 
-// toolLabel returns the label of a tool: its name if the tool exists and fewer than maxTools are counted, otherwise
-// "other".
+// toolLabel returns the value of the tool label in metrics: the tool's name if the tool exists and fewer than maxTools
+// are counted, otherwise "other".
 func (m *stepMetrics) toolLabel(server, name string) metric.MeasurementOption {
 	m.mu.Lock()
 	defer m.mu.Unlock()

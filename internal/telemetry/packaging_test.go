@@ -69,7 +69,8 @@ var (
 	groupings   = regexp.MustCompile(`\b(?:by|without|on|ignoring)\s*\(([^)]*)\)`)
 )
 
-// checkQuery returns what a query names and Retort does not export. exported has the labels of each metric.
+// checkQuery returns the metrics, labels and statuses that a query uses and Retort does not export. exported maps the
+// name of each metric to its labels.
 func checkQuery(query string, exported map[string][]string) (problems []string) {
 	labels := []string{"instance", "job"} // added by Prometheus
 	for _, name := range metricNames.FindAllString(query, -1) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxQueue   = 4096 // spans that wait
-	maxBatch   = 512  // spans in one message
+	maxQueue   = 4096 // maximum number of spans waiting to be sent
+	maxBatch   = 512  // maximum number of spans in one message
 	batchDelay = time.Second
 )
 
@@ -21,7 +21,7 @@ type spanQueue struct {
 	dropped atomic.Int64
 	send    func(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) error
 
-	ctx    context.Context // of sending
+	ctx    context.Context // context for sending; its end cancels the sending
 	cancel context.CancelFunc
 	stop   chan struct{}
 	once   sync.Once

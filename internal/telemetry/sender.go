@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	sendTimeout     = 10 * time.Second // with a collector, for one message
-	maxTries        = 3                // of a message that may be taken later
-	firstRetryDelay = time.Second      // before the second try
+	sendTimeout     = 10 * time.Second // limit for sending one message to a collector
+	maxTries        = 3                // maximum number of attempts to send a message after temporary errors
+	firstRetryDelay = time.Second      // wait before the second attempt
 )
 
 // collectorSender sends messages to one collector.

@@ -96,9 +96,9 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told lists the facts about an execution that its span reports, each with the name of the span's attribute. The
-// facts come from the audit log event at the end of the execution.
-var told = []struct{ fact, key string }{
+// reportedFacts lists the facts about an execution that its span reports, each with the name of the span's
+// attribute. The facts come from the audit log event at the end of the execution.
+var reportedFacts = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
 }
@@ -134,7 +134,7 @@ func outcomeAttributes(came *core.AuditEvent) (a []attribute.KeyValue) {
 	if came.Tokens != nil {
 		a = append(a, attribute.Int("retort.tokens.returned", came.Tokens.Returned), attribute.Int("retort.tokens.avoided", came.Tokens.Avoided))
 	}
-	for _, f := range told {
+	for _, f := range reportedFacts {
 		switch v := came.Facts[f.fact].(type) {
 		case string:
 			a = append(a, attribute.String(f.key, v))

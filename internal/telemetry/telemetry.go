@@ -31,14 +31,14 @@ type Options struct {
 	// Traces and Metrics are the addresses of collectors that accept OTLP over HTTP as protobuf. The standard path is
 	// added to an address without a path.
 	Traces, Metrics string
-	Headers         map[string]string // for both
+	Headers         map[string]string // HTTP headers sent to the collectors of Traces and of Metrics
 	// Ratio is the share of traces that are reported, from 0 to 1; 0 means 1. It applies to traces that begin in
 	// Retort. For a trace that begins in a client, the client decides.
 	Ratio float64
 	// Prometheus is the address at which metrics are served. If PrometheusToken is empty, requests must name this machine
 	// as their host, so the address should be one that only this machine can reach. Otherwise they must have this token.
 	Prometheus, PrometheusToken string
-	Every                       time.Duration // between two reports of metrics; 30 s if 0
+	Every                       time.Duration // interval between two reports of metrics; 30 s if 0
 	// Known reports whether a tool exists. Calls of all tools that do not exist are counted together, under one name.
 	Known func(server, tool string) bool
 	// Record returns the state of the audit log: how many entries are queued, and whether writing has failed. It is
@@ -61,16 +61,16 @@ const (
 
 // Telemetry implements core.Tracer. It is safe for concurrent use.
 type Telemetry struct {
-	tracer  trace.Tracer // nil: no spans
+	tracer  trace.Tracer // nil if no spans are reported
 	mask    func(string) string
-	metrics *stepMetrics // nil: no counts
+	metrics *stepMetrics // nil if no metrics are reported
 	spans   *sdktrace.TracerProvider
 	counts  *sdkmetric.MeterProvider
 	reader  *sdkmetric.ManualReader
 	queue   *spanQueue
 	server  *http.Server
 	address string
-	token   string // that requests for metrics must have; "" for none
+	token   string // token that requests for metrics must present; "" if no token is required
 	close   func() error
 }
 

@@ -165,7 +165,8 @@ func TestOnlyThisMachineAsks(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotAsk checks that requests caused by web pages are refused, with and without an Origin header.
+// TestPagesDoNotAsk checks that the metrics handler refuses requests that a web page caused, with and without an
+// Origin header.
 func TestPagesDoNotAsk(t *testing.T) {
 	tel, _ := Open(Options{Prometheus: "127.0.0.1:0"})
 	defer tel.Close()

@@ -75,8 +75,8 @@ func (l *TokenLedger) totalsOf(name string) *sessionTotals {
 // execution are dropped.
 const maxSessions = 1000
 
-// AddCarried counts the tokens of the arguments or the result of a tool call that a program made. They are carried
-// past the model: they never enter its context.
+// AddCarried counts the tokens in the arguments or the result of a tool call that a program made. The program handles
+// this data itself, so the model never receives these tokens.
 func (e *LedgerEntry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,7 +141,7 @@ type LedgerSummary struct {
 	Total      int                        `json:"total"`
 	ByStatus   map[core.OutcomeStatus]int `json:"by_status,omitempty"`
 	ToolCalls  int                        `json:"tool_calls"`
-	CacheHits  int                        `json:"cache_hits,omitempty"` // answers that were given again
+	CacheHits  int                        `json:"cache_hits,omitempty"` // results that came from the cache
 	DurationMS *Percentiles               `json:"duration_ms,omitempty"`
 	Tokens     core.TokenStats            `json:"tokens"`
 }

@@ -7,7 +7,7 @@ type messageSample struct {
 	kept  []byte
 	seen  int // bytes
 	every int // bytes of the stream per kept byte
-	skip  int // bytes to pass over before the next slice
+	skip  int // bytes to skip before the next slice
 }
 
 // sampleSlice is the number of consecutive bytes that are sampled together. It is large enough for whole words.

@@ -15,9 +15,9 @@ var vocabularyFile string
 
 const (
 	vocabularySize = 199998
-	hashSlots      = 1 << 19 // of the hash table, a power of two
+	hashSlots      = 1 << 19 // number of slots in the hash table, a power of two
 	noRank         = math.MaxUint32
-	cellSize       = 4 // bytes of a number in a table
+	cellSize       = 4 // size of each number in a table, in bytes
 )
 
 // tokenVocabulary maps tokens to their ranks and ranks to tokens.
@@ -131,7 +131,7 @@ func (v *tokenVocabulary) mergePairs(piece string) int {
 // mergePart holds a part of a piece during byte pair encoding. The index of the part is its offset in the piece.
 type mergePart struct {
 	prev, next int32
-	rank       uint32 // of the token that it and the next would be
+	rank       uint32 // rank of the token formed by this part and the next
 }
 
 type mergePair struct {

@@ -22,7 +22,7 @@ import (
 type AnswerCache struct {
 	dir  string
 	life time.Duration
-	most int64 // bytes in all
+	most int64 // maximum size of the cache in bytes
 	now  func() time.Time
 
 	mu    sync.Mutex

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	entryCost  = 4 << 10 // bytes that each file and folder counts in addition to its content
-	maxEntries = 65_536  // files and folders of one workspace
-	maxDepth   = 64      // folders inside of each other
+	entryCost  = 4 << 10 // bytes that each file and folder adds to the used space, besides its content
+	maxEntries = 65_536  // maximum number of files and folders in one workspace
+	maxDepth   = 64      // maximum nesting depth of folders
 )
 
 // spaceUsage counts the space that files and folders use.
 type spaceUsage struct {
-	bytes   int64 // of the contents of files
+	bytes   int64 // total size of the contents of files
 	entries int   // files, folders and anything else that has a name
 }
 

@@ -77,7 +77,7 @@ type pathArgument struct {
 // ReadAnswer holds the result of the function read_file.
 type ReadAnswer struct {
 	Data  []byte `json:"data"`
-	Bytes int64  `json:"bytes"` // of the whole file
+	Bytes int64  `json:"bytes"` // size of the whole file
 	EOF   bool   `json:"eof"`
 }
 

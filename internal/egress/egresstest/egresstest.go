@@ -34,12 +34,12 @@ var Public = netip.MustParseAddr("93.184.215.14")
 // Site serves a number of hosts with one handler. It serves http at port 80 and https at every other port.
 type Site struct {
 	Roots       *x509.CertPool
-	Certificate []byte // of the authority, PEM
+	Certificate []byte // certificate of the certificate authority, in PEM format
 
 	plain, sealed string // where the servers are
 
 	mu       sync.Mutex
-	answers  map[string][][]netip.Addr // by host: what is answered in turn, the last for ever
+	answers  map[string][][]netip.Addr // answers of the resolver by host, used in turn; the last one is repeated
 	resolved []string
 	dialled  []string
 }
