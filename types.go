@@ -144,7 +144,7 @@ type ToolCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: names sorted, no blanks
-	Effect    string          `json:"effect,omitempty"`    // "write" or "destructive"
+	Effect    string          `json:"effect,omitempty"`    // "write" or "irreversible"
 	Reason    string          `json:"reason,omitempty"`
 	Count     int             `json:"count,omitempty"` // of calls of the tool that were answered; 0 for a single call
 	IDs       []string        `json:"ids,omitempty"`   // short ids in their arguments
@@ -299,7 +299,7 @@ type Approval struct {
 	Server    string          `json:"server,omitempty"`    // of the call; empty if the question is about a program
 	Tool      string          `json:"tool,omitempty"`      // of the call
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they are sent
-	Effect    string          `json:"effect,omitempty"`    // of the call: "write" or "destructive"
+	Effect    string          `json:"effect,omitempty"`    // of the call: "write" or "irreversible"
 	Effects   []ToolCall      `json:"effects,omitempty"`   // the calls that an approval allows, each once: of a dry run, or of approve
 	Purpose   string          `json:"purpose,omitempty"`   // what the program says that these calls are for
 	Rule      string          `json:"rule,omitempty"`      // the setting that requires approval

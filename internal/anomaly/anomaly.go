@@ -17,23 +17,23 @@ type Kind string
 
 // Values of Kind.
 const (
-	Rate             Kind = "rate"              // many calls or executions
-	Size             Kind = "size"              // a large answer, or large arguments
-	Duration         Kind = "duration"          // slow
-	Failures         Kind = "errors"            // a large share of calls fails
-	FirstUse         Kind = "first_use"         // a tool that the principal has never used
-	DestructiveBurst Kind = "destructive_burst" // many calls that cannot be taken back
-	Exfiltration     Kind = "exfiltration"      // much is read, and something written elsewhere
-	Denials          Kind = "denials"           // refused again and again
-	Probing          Kind = "probing"           // tokens are guessed, or gone through one by one
-	Night            Kind = "night"             // at an hour at which nothing usually happens
-	Blacklist        Kind = "blacklist"         // a program reached for a host of the blacklist
-	Volume           Kind = "volume"            // very much was sent to or received from one host
+	Rate              Kind = "rate"                   // many calls or executions
+	Size              Kind = "size"                   // a large answer, or large arguments
+	Duration          Kind = "duration"               // slow
+	Failures          Kind = "errors"                 // a large share of calls fails
+	FirstUse          Kind = "first_use"              // a tool that the principal has never used
+	IrreversibleBurst Kind = core.AnomalyIrreversible // many calls that cannot be taken back
+	Exfiltration      Kind = "exfiltration"           // much is read, and something written elsewhere
+	Denials           Kind = "denials"                // refused again and again
+	Probing           Kind = "probing"                // tokens are guessed, or gone through one by one
+	Night             Kind = "night"                  // at an hour at which nothing usually happens
+	Blacklist         Kind = "blacklist"              // a program reached for a host of the blacklist
+	Volume            Kind = "volume"                 // very much was sent to or received from one host
 )
 
 // AllKinds lists all kinds.
 func AllKinds() []Kind {
-	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
+	return []Kind{Rate, Size, Duration, Failures, FirstUse, IrreversibleBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
 // AnomalyAction says how the engine reacts to a finding.

@@ -13,21 +13,21 @@ import (
 // Minimum values for a finding. Smaller values are not reported even if they are unusual: they are harmless and often
 // quadruple by chance.
 const (
-	manyCalls       = 200 // in five minutes; of a tool, in an hour
-	manyHourly      = 1000
-	manyRuns        = 60 // in an hour
-	manyDestructive = 10 // in five minutes
-	manyDenials     = 10 // in ten minutes
-	manyProbes      = 5  // in ten minutes
-	manyTokens      = 20 // one after the other
-	tokenRow        = 10 // bytes that an execution reads at least for each token that it got
-	largeAnswer     = 1 << 20
-	largeArguments  = 64 << 10
-	slowCallMillis  = 10_000   // ms
-	muchRead        = 64 << 10 // bytes of an execution
-	muchSent        = 4 << 10  // bytes of an execution
-	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
-	veryMuch        = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
+	manyCalls        = 200 // in five minutes; of a tool, in an hour
+	manyHourly       = 1000
+	manyRuns         = 60 // in an hour
+	manyIrreversible = 10 // in five minutes
+	manyDenials      = 10 // in ten minutes
+	manyProbes       = 5  // in ten minutes
+	manyTokens       = 20 // one after the other
+	tokenRow         = 10 // bytes that an execution reads at least for each token that it got
+	largeAnswer      = 1 << 20
+	largeArguments   = 64 << 10
+	slowCallMillis   = 10_000   // ms
+	muchRead         = 64 << 10 // bytes of an execution
+	muchSent         = 4 << 10  // bytes of an execution
+	rareWrites       = 5        // to a server, up to which it is one that is rarely written to
+	veryMuch         = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
 )
 
 // addFinding adds a finding, unless the same one was reported within Cooldown or there is not yet enough data to
@@ -58,7 +58,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 // subject that was never reported it adds an empty entry.
 func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
-	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
+	if f.Kind == Rate || f.Kind == IrreversibleBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many
 	}
 	t, ok := d.told.getValue(about)
@@ -191,7 +191,7 @@ func (d *anomalyDetector) skillFails(p *principalState, e core.AuditEvent, s *us
 
 func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 	severity := "low"
-	if e.Effect == core.EffectDestructive.String() {
+	if e.Effect == core.EffectIrreversible.String() {
 		severity = "medium"
 	}
 	d.addFinding(p, AnomalyFinding{
@@ -205,7 +205,7 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, AnomalyFinding{
-		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
+		Kind: IrreversibleBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s made %.0f irreversible calls in 5 minutes, the latest to %s.%s; %s",
 			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber),

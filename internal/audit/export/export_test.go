@@ -49,7 +49,7 @@ func kinds() []audit.Entry {
 	add(core.EventQuestion, "", `{"question":"q1","rule":"permissionLevel: write_restricted"}`, tool)
 	add(core.EventDecision, "approved", `{"question":"q1","by":"cli"}`, tool)
 	add(core.EventDecision, "denied", `{"question":"q2","by":"cli"}`, tool)
-	for _, effect := range []string{"read", "write", "destructive"} {
+	for _, effect := range []string{"read", "write", "irreversible"} {
 		add(core.EventCall, "ok", `{"call":1,"effect":"`+effect+`","client":"cursor"}`, func(e *audit.Entry) { tool(e); e.Bytes, e.Millis = 2048, 12.5 })
 	}
 	add(core.EventAnswer, "tool_error", `{"call":1,"effect":"write"}`, tool)

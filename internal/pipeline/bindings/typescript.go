@@ -137,7 +137,7 @@ func toolDoc(t *core.Tool) typeDoc {
 		}
 	}
 	hint("@readonly", t.Annotations.ReadOnly)
-	hint("@destructive", t.Annotations.Destructive)
+	hint("@irreversible", t.Annotations.Destructive)
 	return d
 }
 

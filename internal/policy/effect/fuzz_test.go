@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// FuzzName checks that a tool is judged destructive if a destructive verb is added to its name, or if its description
+// FuzzName checks that a tool is judged irreversible if a irreversible verb is added to its name, or if its description
 // begins with "Permanently deletes".
 func FuzzName(f *testing.F) {
 	for _, name := range []string{"list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
@@ -21,12 +21,12 @@ func FuzzName(f *testing.F) {
 		}
 		plain := OfTool(&core.Tool{Name: name, Description: description}, false)
 		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2", name + "_d3l3te", "remvoe-" + name} {
-			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != destructive {
+			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != irreversible {
 				t.Errorf("%q is judged %s (%s)", with, e.Kind, e.Reason)
 			}
 		}
 		raised := OfTool(&core.Tool{Name: name, Description: "Permanently deletes it. " + description}, false)
-		if raised.Kind < plain.Kind || raised.Kind != destructive {
+		if raised.Kind < plain.Kind || raised.Kind != irreversible {
 			t.Errorf("%q with a description that says delete is judged %s (%s)", name, raised.Kind, raised.Reason)
 		}
 	})
@@ -53,7 +53,7 @@ func FuzzQuery(f *testing.F) {
 	call := func(text string) core.EffectKind {
 		args, err := json.Marshal(map[string]string{"sql": text})
 		if err != nil {
-			return destructive
+			return irreversible
 		}
 		return judge.CallEffect(args).Kind
 	}
@@ -100,7 +100,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// FuzzCall checks that a call is judged destructive if a destructive action is added to any arguments, and that no
+// FuzzCall checks that a call is judged irreversible if a irreversible action is added to any arguments, and that no
 // text makes CallEffect panic.
 func FuzzCall(f *testing.F) {
 	for _, c := range callCases {
@@ -117,7 +117,7 @@ func FuzzCall(f *testing.F) {
 			return
 		}
 		with := `{"action": "delete_everything", "args": ` + args + `}`
-		if e := judge.CallEffect([]byte(with)); e.Kind != destructive {
+		if e := judge.CallEffect([]byte(with)); e.Kind != irreversible {
 			t.Errorf("%s(%s) is judged %s (%s)", name, with, e.Kind, e.Reason)
 		}
 	})
