@@ -82,7 +82,7 @@ func TestDangerFirst(t *testing.T) {
 	for _, a := range SortByDanger(list) {
 		ids = append(ids, a.ID)
 	}
-	if got := strings.Join(ids, " "); got != "critical program destructive dry run personal write read login" {
+	if got := strings.Join(ids, " "); got != "critical program irreversible dry run personal write read login" {
 		t.Error(got)
 	}
 	var effects []IntendedCall

@@ -51,3 +51,34 @@ func (x *programExecution) explainProgram() string {
 	}
 	return ""
 }
+
+// asksAbout says whether a person is asked about the calls of a tool because of what it does. Questions for other
+// reasons, such as personal data or a critical command in the arguments, depend on the single call.
+func (p *Pipeline) asksAbout(t *core.Tool) core.AskMark {
+	d := p.Policy.DecideTool(t)
+	milder, graver := p.Policy.VariesBy(t)
+	switch {
+	case d.Verdict == policy.Deny:
+		return core.AsksNever
+	case t.RequiresApproval():
+		return core.AsksAlways
+	case p.aboutCall(d) != "" && milder:
+		return core.AsksSometimes
+	case p.aboutCall(d) != "":
+		return core.AsksAlways
+	case graver && p.asksAboutGrades():
+		return core.AsksSometimes
+	}
+	return core.AsksNever
+}
+
+// asksAboutGrades reports whether a person is asked about irreversible calls of what arguments can do: delete or run
+// something.
+func (p *Pipeline) asksAboutGrades() bool {
+	for _, g := range []core.EffectGrade{core.GradeDeletion, core.GradeOther} {
+		if p.aboutCall(p.Policy.DecideEffect(core.EffectInfo{Kind: core.EffectIrreversible, Grade: g, Reason: "a call"})) != "" {
+			return true
+		}
+	}
+	return false
+}

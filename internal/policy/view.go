@@ -195,6 +195,21 @@ func stricterDecision(a, b AccessDecision) AccessDecision {
 	return a
 }
 
+// VariesBy reports whether some calls of a tool have a milder effect than the tool itself, and whether some can be
+// irreversible although the tool is not.
+func (v *PrincipalView) VariesBy(t *core.Tool) (milder, graver bool) {
+	v.eachSight(func(s *principalSight) {
+		m, g := s.decideTool(t).judge.VariesBy()
+		milder, graver = milder || m, graver || g
+	})
+	return milder, graver
+}
+
+// DecideEffect decides on a call by its effect alone.
+func (v *PrincipalView) DecideEffect(e core.EffectInfo) AccessDecision {
+	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideEffect(e) })
+}
+
 // EffectOf returns the effect of a tool as long as the arguments of a call are not known.
 func (v *PrincipalView) EffectOf(t *core.Tool) (e core.EffectInfo) {
 	v.eachSight(func(s *principalSight) {

@@ -342,7 +342,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	case core.EventErasure:
 		list, name, c.What = &t.Erasures, "erasures", erasureOf(e, f)
 	case core.EventAnomaly:
-		list, name, c.What = &t.Anomalies, "anomalies", anomalyOf(e, f)
+		list, name, c.What, c.How = &t.Anomalies, "anomalies", anomalyOf(e, f), core.AnomalyName(e.Status)
 	default:
 		return
 	}

@@ -17,6 +17,7 @@ type EffectJudge struct {
 	database bool             // the tool says that it speaks to a database
 	spoken   bool             // it turns questions in plain words into queries
 	runs     bool             // its effect is that it runs what it is given, such as a query
+	raises   bool             // a call with an argument of the schema can be irreversible
 	fixed    bool             // a person has stated the effect
 	choices  map[string]bool  // arguments of which the schema lists the values
 	queries  map[string]bool  // arguments that the schema says are queries
@@ -41,12 +42,36 @@ func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
 		return j
 	}
 	for key, p := range schema.Properties {
+		j.raises = j.raises || j.canRaise(key, p.Enum)
 		j.choices[key] = len(p.Enum) > 0
 		if saysDatabase(splitWords(p.Title + " " + p.Description)) {
 			j.queries[key] = true
 		}
 	}
 	return j
+}
+
+// canRaise reports whether the argument with this name can make a call irreversible. values lists its values if they
+// are known.
+func (j *EffectJudge) canRaise(key string, values []any) bool {
+	words := splitWords(key)
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	if len(values) > 0 {
+		return actions[last] && slices.ContainsFunc(values, func(v any) bool {
+			name, ok := v.(string)
+			return ok && judgeName(name).kind == core.EffectIrreversible
+		})
+	}
+	return sure[last] || commands[last] || last == "method" || j.database && carriers[last]
+}
+
+// VariesBy reports whether the effect of a call can be milder than the effect of the tool, and whether an argument of
+// the tool's schema can make a call irreversible.
+func (j *EffectJudge) VariesBy() (milder, graver bool) {
+	return j.database && j.runs && !j.fixed, j.raises
 }
 
 // FixEffect replaces the effect of the tool by one that a person has stated. Arguments that name an action can still
@@ -82,7 +107,7 @@ func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	switch {
 	case worst.Kind > j.effect.Kind:
 		return worst
-	case worst.Kind < j.effect.Kind && j.database && j.runs && w.queries > 0 && w.others == 0:
+	case worst.Kind < j.effect.Kind && !j.fixed && j.database && j.runs && w.queries > 0 && w.others == 0:
 		return worst
 	}
 	return j.withArguments(worst, w.grade, w.graded)

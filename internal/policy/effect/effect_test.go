@@ -32,14 +32,14 @@ func TestOfTool(t *testing.T) {
 		{name: "update_row", description: "Changes a row. This cannot be undone.", want: irreversible, reason: "cannot be undone"},
 		{name: "list_issues", hints: core.ToolAnnotations{Destructive: &yes}, want: irreversible, reason: "the server says that it may destroy"},
 		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, want: write, reason: "does not only read"},
-		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, want: irreversible, reason: "not trusted"},
+		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, want: irreversible, reason: "not marked this server as trusted: set `servers.files.trusted: true`"},
 		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
 		{name: "send_mail", hints: core.ToolAnnotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
 		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
 		{name: "", want: write, reason: "nothing"},
 	} {
-		e := OfTool(&core.Tool{Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
-		if e.Kind != c.want || !strings.Contains(e.Reason, c.reason) {
+		e := OfTool(&core.Tool{Server: "files", Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
+		if e.Kind != c.want || !strings.Contains(e.Reason+e.Advice, c.reason) {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, e.Kind, e.Reason, c.want, c.reason)
 		}
 	}
