@@ -145,7 +145,7 @@ func (e EffectInfo) meaning() string {
 	}
 	switch e.Grade {
 	case GradeMoney:
-		return "moves money or orders something, which cannot be taken back"
+		return "may move money or order something, which cannot be taken back"
 	case GradeDeletion:
 		return "deletes or replaces something that cannot be restored"
 	case GradeSendOutside, GradeSendInside:
