@@ -366,3 +366,18 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// TestFormerEffect checks that a call of an earlier version, whose effect was called "destructive", is exported like
+// an irreversible call, with the same severity and class.
+func TestFormerEffect(t *testing.T) {
+	for _, f := range export.Formats() {
+		var written []string
+		for _, effect := range []string{"irreversible", "destructive"} {
+			e := audit.Entry{Kind: core.EventCall, Server: "crm", Tool: "delete_record", Facts: json.RawMessage(`{"effect":"` + effect + `"}`)}
+			written = append(written, strings.ReplaceAll(exported(t, f, export.Options{}, e), "destructive", "irreversible"))
+		}
+		if written[0] != written[1] {
+			t.Errorf("%s: %s", f, cmp.Diff(written[0], written[1]))
+		}
+	}
+}

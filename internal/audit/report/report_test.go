@@ -81,7 +81,7 @@ func history() *told {
 		case 160:
 			h.add(core.EventErasure, "ok", map[string]any{"subjects": 2, "values": 5, "sessions": 3, "recorded": 4}, nil)
 		case 200:
-			h.add(core.EventAnomaly, "irreversible_burst", map[string]any{"severity": "high", "action": "approve"}, func(e *audit.Entry) { crm(e); e.Principal = "intern" })
+			h.add(core.EventAnomaly, "destructive_burst", map[string]any{"severity": "high", "action": "approve"}, func(e *audit.Entry) { crm(e); e.Principal = "intern" })
 		case 240:
 			h.add(core.EventReveal, "model", map[string]any{"personal": map[string]int{"email": 2, "iban": 1}}, nil)
 			h.add(core.EventKept, "ok", map[string]any{"archived": 500, "deleted": 0, "keys": 0}, nil)
@@ -121,7 +121,8 @@ func (h *told) execution(r *rand.Rand, i int) {
 		h.add(core.EventQuestion, "", map[string]any{"question": id, "rule": "permissionLevel: write_restricted"}, of(crm))
 		h.add(core.EventDecision, answer, map[string]any{"question": id, "by": "terminal"}, of(crm))
 		if answer == "approved" {
-			h.add(core.EventCall, "", map[string]any{"effect": "irreversible"}, of(crm))
+			effect := []string{"irreversible", "destructive"}[i%2] // the second is the name of earlier versions
+			h.add(core.EventCall, "", map[string]any{"effect": effect}, of(crm))
 			h.add(core.EventAnswer, "ok", map[string]any{"effect": "irreversible"}, of(crm))
 		} else {
 			h.add(core.EventRefusal, "policy", nil, of(crm))

@@ -378,7 +378,9 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 			return
 		}
 		if sure[last] {
-			w.raiseEffect(key, core.EffectIrreversible, "a statement that is not known")
+			w.raiseJudgement(key, textJudgement{
+				kind: core.EffectIrreversible, grade: gradeStatement(value), verb: "a statement that is not known",
+			})
 			return
 		}
 		w.judgeScript(key, value)

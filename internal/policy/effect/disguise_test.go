@@ -6,7 +6,7 @@ import (
 )
 
 // TestDisguisedNames checks that names with a disguised verb are judged irreversible. Examples are verbs with digits,
-// mistakes, repeated letters, missing vowels or lookalike letters, and phrases that mean a irreversible action.
+// mistakes, repeated letters, missing vowels or lookalike letters, and phrases that mean an irreversible action.
 func TestDisguisedNames(t *testing.T) {
 	for class, names := range map[string]string{
 		"digits": `d3l3te_user get_d3l3te_user list.r3m0ve list_d3l3t3 de1ete_row dr0p_table purg3_cache 5end_mail list_3xecute p4y_invoice list_delete2 view_send2

@@ -95,6 +95,7 @@ type textJudgement struct {
 	guessed  bool // of a name that reads: a verb that is not known may be before it
 	leads    bool // of a description: it begins with the verb
 	raises   bool // of a description: the verb counts even if the name says less
+	strange  bool // of a query: it has a statement that is not known
 }
 
 // raiseEffect replaces the judgement if the given effect is more severe, or if there is no judgement yet.
@@ -109,7 +110,7 @@ func (j *textJudgement) raiseEffect(kind core.EffectKind, verb string, doubtful 
 
 // raiseJudgement works like raiseEffect, with the effect of another judgement.
 func (j *textJudgement) raiseJudgement(o textJudgement) {
-	j.grade = max(j.grade, o.grade)
+	j.grade, j.strange = max(j.grade, o.grade), j.strange || o.strange
 	if j.verb == "" || o.kind > j.kind {
 		j.kind, j.verb, j.doubtful = o.kind, o.verb, false
 	}

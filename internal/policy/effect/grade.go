@@ -101,6 +101,20 @@ func gradeText(verb string) core.EffectGrade {
 	return gradePhrase(verb)
 }
 
+// maxStatementWords bounds how many words of a statement that is not known are looked up.
+const maxStatementWords = 2000
+
+// gradeStatement returns the grade of a statement that is not known. It may delete, and it may move money if a word in
+// it says so, or if it has too many words to look at.
+func gradeStatement(text string) core.EffectGrade {
+	words := splitWords(strings.ToLower(text)) // query languages ignore case
+	if len(words) > maxStatementWords {
+		return core.GradeMoney
+	}
+	grade, _ := statedGrade(words)
+	return max(grade, core.GradeDeletion)
+}
+
 // statedGrade returns the grade that any of the words shows by itself, or GradeNone. sends is true if one of them is a
 // verb of sending.
 func statedGrade(words []string) (grade core.EffectGrade, sends bool) {

@@ -66,7 +66,7 @@ func TestReadingNames(t *testing.T) {
 	}
 }
 
-// TestVerbsCountAnywhere checks that every combination of a reading word with a irreversible verb is judged
+// TestVerbsCountAnywhere checks that every combination of a reading word with an irreversible verb is judged
 // irreversible, in the usual spellings of names.
 func TestVerbsCountAnywhere(t *testing.T) {
 	known := slices.Sorted(maps.Keys(lexicon()))

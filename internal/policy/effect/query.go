@@ -23,7 +23,7 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 		q.judgeTokens()
 		j.raiseJudgement(q.textJudgement)
 	}
-	return j.gradeQuery(), true
+	return j.gradeQuery(text), true
 }
 
 // startsQuery reports whether a text begins with a statement of any of the known query languages, or contains nothing
@@ -83,7 +83,7 @@ func (q *queryText) judgeTokens() {
 func (q *queryText) judgeQuoted(i int, kind queryTokenKind) {
 	switch {
 	case q.start == begins:
-		q.raiseEffect(core.EffectIrreversible, "a statement that is not known", false)
+		q.raiseUnknown()
 	case kind == tokenName && q.signAt(i+1) == "(" && !q.isCallName(i):
 		q.raiseEffect(core.EffectIrreversible, "a function with a quoted name", false)
 	}
@@ -99,7 +99,7 @@ func (q *queryText) judgeSign(i int, sign string) {
 		q.start = maybe
 	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.signAt(i+1) != ";":
 	case q.start == begins:
-		q.raiseEffect(core.EffectIrreversible, "a statement that is not known", false)
+		q.raiseUnknown()
 		q.start = inside
 	default:
 		q.start = inside
@@ -153,7 +153,7 @@ func (q *queryText) judgeWord(i int, w string) {
 func (q *queryText) judgeStatement(w string) {
 	switch statements[w] {
 	case unknown:
-		q.raiseEffect(core.EffectIrreversible, "a statement that is not known", false)
+		q.raiseUnknown()
 	case writes:
 		q.raiseEffect(core.EffectWrite, w, false)
 	case destroys:
@@ -367,14 +367,25 @@ func mentionsQuery(text string) textJudgement {
 			j.raiseJudgement(q.textJudgement)
 		}
 	}
-	return j.gradeQuery()
+	return j.gradeQuery(text)
+}
+
+// raiseUnknown raises the judgement because of a statement that is not known.
+func (q *queryText) raiseUnknown() {
+	q.raiseEffect(core.EffectIrreversible, "a statement that is not known", false)
+	q.strange = true
 }
 
 // gradeQuery returns the judgement of a query with the grade of an irreversible query: GradeDeletion, because it loses
-// data or may do so, or GradeMoney if it calls a function whose name says so.
-func (j textJudgement) gradeQuery() textJudgement {
-	if j.kind == core.EffectIrreversible {
-		j.grade = max(j.grade, core.GradeDeletion)
+// data or may do so, or GradeMoney if it calls a function whose name says so, or if it has a statement that is not
+// known and a word that says so.
+func (j textJudgement) gradeQuery(text string) textJudgement {
+	if j.kind != core.EffectIrreversible {
+		return j
+	}
+	j.grade = max(j.grade, core.GradeDeletion)
+	if j.strange {
+		j.grade = max(j.grade, gradeStatement(text))
 	}
 	return j
 }
