@@ -80,7 +80,7 @@ func mostSevere(name, about textJudgement) core.EffectInfo {
 	case name.kind == core.EffectRead && name.guessed && !(about.leads && about.kind == core.EffectRead):
 		return core.EffectInfo{Kind: max(core.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
 	case about.kind > name.kind && about.raises:
-		return core.EffectInfo{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
+		return core.EffectInfo{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description says " + about.verb}
 	}
 	return core.EffectInfo{Kind: name.kind, Reason: "its name says " + name.verb}
 }

@@ -13,14 +13,14 @@ import (
 // name is GradeSendInside only if it has a verb of sending and an object inside a workspace, as in post_message, and
 // no word of another grade.
 func gradeName(words []string, verb string) core.EffectGrade {
-	grade, sends, post, object := core.GradeNone, false, false, ""
-	if verb != "" && !slices.Contains(words, verb) {
-		words = append(slices.Clone(words), splitWords(verb)...)
-	}
-	grade, _ = statedGrade(words)
 	if paying[verb] {
 		return core.GradeMoney
 	}
+	if verb != "" && !slices.Contains(words, verb) {
+		words = append(slices.Clone(words), splitWords(verb)...)
+	}
+	grade, _ := statedGrade(words)
+	sends, post, object := false, false, ""
 	for _, text := range words {
 		w := lookupInName(text)
 		noun := singularOf(text)

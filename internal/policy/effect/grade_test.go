@@ -52,6 +52,7 @@ func TestGrades(t *testing.T) {
 		{name: "delete_file", want: deletion}, {name: "delte_user", want: deletion}, {name: "rotate_key", want: deletion},
 		{name: "disable_user", want: deletion}, {name: "revoke_token", want: deletion}, {name: "删除", want: deletion},
 		{name: "force_push", want: deletion},
+		{name: "get_d_e_l_e_t_e", want: deletion}, {name: "deleteuser", want: deletion}, {name: "dlt_row", want: deletion},
 		{name: "tear_down_stack", want: deletion}, {name: "cash_out", want: money}, {name: "power_off_server", want: other},
 		{name: "execute_command", want: other}, {name: "deploy", want: other}, {name: "run_workflow", want: other},
 		{name: "apply_plan", want: other},
