@@ -69,13 +69,15 @@ func TestStatedEffects(t *testing.T) {
 	p := must(t, policy.Rules{
 		AccessLimits: policy.AccessLimits{Level: policy.ReadOnly},
 		Effects: map[string]map[string]string{"db": {
-			"*": "write", "get_*": "read", "get_order": "money", "sync": "read", "wipe": "destructive", "note?": "send_inside", "not*": "deletion",
+			"*": "write", "get_*": "read", "get_order": "money", "sync": "read", "wipe": "destructive", "note?": "money", "not*": "deletion", "note2": "send_inside",
 		}},
 	})
 	for name, want := range map[string]core.EffectInfo{
 		"get_row": {Kind: core.EffectWrite}, "get_order": {Kind: core.EffectIrreversible, Grade: core.GradeMoney}, "sync": {Kind: core.EffectRead},
 		"wipe":   {Kind: core.EffectIrreversible, Grade: core.GradeOther},
-		"note1":  {Kind: core.EffectIrreversible, Grade: core.GradeDeletion},
+		"note1":  {Kind: core.EffectIrreversible, Grade: core.GradeMoney},
+		"note2":  {Kind: core.EffectIrreversible, Grade: core.GradeSendInside},
+		"noted3": {Kind: core.EffectIrreversible, Grade: core.GradeDeletion},
 		"delete": {Kind: core.EffectWrite}, "SYNC": {Kind: core.EffectWrite},
 	} {
 		if e := p.ViewFor("").EffectOf(tool("db", name)); e.Kind != want.Kind || e.Grade != want.Grade {
