@@ -144,7 +144,7 @@ type ToolCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: sorted names, no blanks
-	Effect    string          `json:"effect,omitempty"`    // "write" or "destructive"
+	Effect    string          `json:"effect,omitempty"`    // "write" or "irreversible"
 	Reason    string          `json:"reason,omitempty"`
 	Count     int             `json:"count,omitempty"` // number of answered calls of the tool; 0 for a single call
 	IDs       []string        `json:"ids,omitempty"`   // short IDs in the arguments of these calls
@@ -299,7 +299,7 @@ type Approval struct {
 	Server    string          `json:"server,omitempty"`    // server of the call; empty for a question about a program
 	Tool      string          `json:"tool,omitempty"`      // tool of the call
 	Arguments json.RawMessage `json:"arguments,omitempty"` // complete, as they will be sent
-	Effect    string          `json:"effect,omitempty"`    // effect of the call: "write" or "destructive"
+	Effect    string          `json:"effect,omitempty"`    // effect of the call: "write" or "irreversible"
 	Effects   []ToolCall      `json:"effects,omitempty"`   // calls that an approval allows, each once (dry run or approve)
 	Purpose   string          `json:"purpose,omitempty"`   // purpose of these calls according to the program
 	Rule      string          `json:"rule,omitempty"`      // the setting that requires approval

@@ -39,7 +39,7 @@ func (s story) check(t *testing.T) {
 	if s.Tools < 14 || len(s.Found) == 0 || s.Found[0] != "crm.updateRecord" || !strings.Contains(s.Definition, "crm.updateRecord(input: UpdateRecordInput)") {
 		t.Errorf("%d tools, found %q, definition %s", s.Tools, s.Found, s.Definition)
 	}
-	if s.Status != core.StatusOK || s.Result != "changed" || len(s.Asked) != 1 || !strings.Contains(s.Asked[0], "wants to call crm.update_record (destructive)") {
+	if s.Status != core.StatusOK || s.Result != "changed" || len(s.Asked) != 1 || !strings.Contains(s.Asked[0], "wants to call crm.update_record (irreversible)") {
 		t.Errorf("%s %q, asked %q", s.Status, s.Result, s.Asked)
 	}
 }

@@ -101,8 +101,8 @@ func (a *app) printOutcome(o core.Outcome) error {
 	}
 	for i, e := range o.Effects {
 		fmt.Fprintf(
-			a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, replaceControls(e.Server), replaceControls(e.Tool), e.Effect, replaceControls(e.Reason),
-			a.escapeForTerminal(a.stdout, string(e.Arguments)),
+			a.stdout, "%d. %s.%s (%s) %s\n   %s\n", i+1, replaceControls(e.Server), replaceControls(e.Tool), e.Effect,
+			a.escapeForTerminal(a.stdout, string(e.Arguments)), replaceControls(e.Reason),
 		)
 	}
 	for _, w := range o.Warnings {

@@ -17,23 +17,23 @@ type Kind string
 
 // Values of Kind.
 const (
-	Rate             Kind = "rate"              // unusually many calls or executions
-	Size             Kind = "size"              // unusually large result or arguments
-	Duration         Kind = "duration"          // unusually slow call or skill
-	Failures         Kind = "errors"            // a large share of calls fails
-	FirstUse         Kind = "first_use"         // the principal uses a tool for the first time
-	DestructiveBurst Kind = "destructive_burst" // many irreversible calls
-	Exfiltration     Kind = "exfiltration"      // much data is read from one server, and data is sent to another
-	Denials          Kind = "denials"           // many refused calls
-	Probing          Kind = "probing"           // privacy tokens are guessed or enumerated
-	Night            Kind = "night"             // activity at an hour that is usually inactive
-	Blacklist        Kind = "blacklist"         // a program tried to reach a blacklisted host
-	Volume           Kind = "volume"            // very much data was exchanged with one host
+	Rate              Kind = "rate"                   // unusually many calls or executions
+	Size              Kind = "size"                   // unusually large result or arguments
+	Duration          Kind = "duration"               // unusually slow call or skill
+	Failures          Kind = "errors"                 // a large share of calls fails
+	FirstUse          Kind = "first_use"              // the principal uses a tool for the first time
+	IrreversibleBurst Kind = core.AnomalyIrreversible // many irreversible calls
+	Exfiltration      Kind = "exfiltration"           // much data is read from one server, and data is sent to another
+	Denials           Kind = "denials"                // many refused calls
+	Probing           Kind = "probing"                // privacy tokens are guessed or enumerated
+	Night             Kind = "night"                  // activity at an hour that is usually inactive
+	Blacklist         Kind = "blacklist"              // a program tried to reach a blacklisted host
+	Volume            Kind = "volume"                 // very much data was exchanged with one host
 )
 
 // AllKinds lists all kinds.
 func AllKinds() []Kind {
-	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
+	return []Kind{Rate, Size, Duration, Failures, FirstUse, IrreversibleBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
 // AnomalyAction says how the engine reacts to a finding.

@@ -75,17 +75,17 @@ type plantedAnomaly struct {
 }
 
 var plants = []plantedAnomaly{
-	{"an intern deletes", DestructiveBurst, "intern", func(o *office, w worker, at time.Time) {
+	{"an intern deletes", IrreversibleBurst, "intern", func(o *office, w worker, at time.Time) {
 		o.simulateProgram(w, at, func(id string) {
 			for i := range 42 {
-				o.write(w, id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
+				o.write(w, id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "irreversible", 40)
 			}
 		})
 	}},
-	{"a job deletes more than ever", DestructiveBurst, "cron", func(o *office, w worker, at time.Time) {
+	{"a job deletes more than ever", IrreversibleBurst, "cron", func(o *office, w worker, at time.Time) {
 		o.simulateProgram(w, at, func(id string) {
 			for i := range 250 {
-				o.write(w, id, at.Add(time.Duration(i)*time.Second), "database", "drop", "destructive", 40)
+				o.write(w, id, at.Add(time.Duration(i)*time.Second), "database", "drop", "irreversible", 40)
 			}
 		})
 	}},
@@ -94,7 +94,7 @@ var plants = []plantedAnomaly{
 			for i := range 40 {
 				o.read(w, id, at.Add(time.Duration(i)*time.Second), "crm", "list", 200_000)
 			}
-			o.write(w, id, at.Add(time.Minute), "mail", "send", "destructive", 50_000)
+			o.write(w, id, at.Add(time.Minute), "mail", "send", "irreversible", 50_000)
 		})
 	}},
 	{"a server is read by one program, and another writes much", Exfiltration, "ann", func(o *office, w worker, at time.Time) {
@@ -159,7 +159,7 @@ var plants = []plantedAnomaly{
 		}
 	}},
 	{"a tool never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
-		o.simulateProgram(w, at, func(id string) { o.write(w, id, at, "crm", "merge_accounts", "destructive", 40) })
+		o.simulateProgram(w, at, func(id string) { o.write(w, id, at, "crm", "merge_accounts", "irreversible", 40) })
 	}},
 	{"a server never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
 		o.simulateProgram(w, at, func(id string) { o.read(w, id, at, "payroll", "list", 500) })

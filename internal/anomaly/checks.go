@@ -13,19 +13,19 @@ import (
 // Minimum values for a finding. Smaller values are not reported even if they are unusual: they are harmless and often
 // quadruple by chance.
 const (
-	manyCalls       = 200 // in five minutes; for a single tool, in an hour
-	manyHourly      = 1000
-	manyRuns        = 60 // in an hour
-	manyDestructive = 10 // in five minutes
-	manyDenials     = 10 // in ten minutes
-	manyProbes      = 5  // in ten minutes
-	manyTokens      = 20 // privacy tokens with consecutive numbers
-	tokenRow        = 10 // bytes that an execution normally reads for each privacy token that it gets
-	largeAnswer     = 1 << 20
-	largeArguments  = 64 << 10
-	slowCallMillis  = 10_000   // milliseconds
-	muchRead        = 64 << 10 // bytes read by an execution
-	muchSent        = 4 << 10  // bytes sent by an execution
+	manyCalls        = 200 // in five minutes; for a single tool, in an hour
+	manyHourly       = 1000
+	manyRuns         = 60 // in an hour
+	manyIrreversible = 10 // in five minutes
+	manyDenials      = 10 // in ten minutes
+	manyProbes       = 5  // in ten minutes
+	manyTokens       = 20 // privacy tokens with consecutive numbers
+	tokenRow         = 10 // bytes that an execution normally reads for each privacy token that it gets
+	largeAnswer      = 1 << 20
+	largeArguments   = 64 << 10
+	slowCallMillis   = 10_000   // milliseconds
+	muchRead         = 64 << 10 // bytes read by an execution
+	muchSent         = 4 << 10  // bytes sent by an execution
 	// rareWrites is the number of writes of a principal to a server below which the server counts as rarely
 	// written to.
 	rareWrites = 5
@@ -62,7 +62,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 // never reported it adds an empty entry.
 func (d *anomalyDetector) reportFor(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
-	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
+	if f.Kind == Rate || f.Kind == IrreversibleBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many
 	}
 	t, ok := d.reported.getValue(about)
@@ -195,7 +195,7 @@ func (d *anomalyDetector) skillFails(p *principalState, e core.AuditEvent, s *us
 
 func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 	severity := "low"
-	if e.Effect == core.EffectDestructive.String() {
+	if e.Effect == core.EffectIrreversible.String() {
 		severity = "medium"
 	}
 	d.addFinding(p, AnomalyFinding{
@@ -209,7 +209,7 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, AnomalyFinding{
-		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.destructive.usual.toEvidence(n),
+		Kind: IrreversibleBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.destructive.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s made %.0f irreversible calls in 5 minutes, the latest to %s.%s; %s",
 			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.destructive.usual, formatNumber),

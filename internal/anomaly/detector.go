@@ -270,8 +270,8 @@ func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
 	d.checkLeak(p, e, x, to, size)
 	x.addBytes(x.sent, e.Server, size)
 	to.writes++
-	if e.Effect == core.EffectDestructive.String() {
-		if n := p.destructive.countAt(t, 1); p.destructive.isUnusual(n, manyDestructive) {
+	if e.Effect == core.EffectIrreversible.String() {
+		if n := p.destructive.countAt(t, 1); p.destructive.isUnusual(n, manyIrreversible) {
 			d.checkBurst(p, e, n)
 		}
 	}

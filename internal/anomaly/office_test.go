@@ -117,7 +117,7 @@ func (o *office) simulateExecution(w worker, at time.Time) {
 	if o.r.Float64() < w.destructive {
 		for range 1 + o.poisson(1.5) {
 			at = at.Add(time.Second)
-			o.write(w, id, at, w.servers[0], "delete", "destructive", 40)
+			o.write(w, id, at, w.servers[0], "delete", "irreversible", 40)
 		}
 	}
 	if o.r.IntN(40) == 0 {

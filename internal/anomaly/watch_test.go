@@ -26,21 +26,21 @@ func observedOffice(actions map[Kind]AnomalyAction) (*watcherSetup, *office) {
 
 func (w *watcherSetup) deletes(o *office, id string, at time.Time, n int) {
 	for i := range n {
-		o.write(by("intern"), id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
+		o.write(by("intern"), id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "irreversible", 40)
 	}
 }
 
 // TestApproveHoldsUntilYes checks that after a burst of destructive calls all calls with effects of the same
 // principal need approval, until a person approves one or an hour has passed. Other principals must not be affected.
 func TestApproveHoldsUntilYes(t *testing.T) {
-	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Approve})
+	w, o := observedOffice(map[Kind]AnomalyAction{IrreversibleBurst: Approve})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 9)
-	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 0 {
+	if w.last.Kinds != "" || len(w.of(IrreversibleBurst)) != 0 {
 		t.Fatalf("%+v %+v", w.last, w.found)
 	}
 	w.deletes(o, "burst", at.Add(10*time.Second), 1)
-	if w.last.Kinds != "destructive_burst" || !strings.HasPrefix(w.last.Rule, "anomalies.destructive_burst: intern made 10 irreversible calls") || w.last.Refused != nil {
+	if w.last.Kinds != "irreversible_burst" || !strings.HasPrefix(w.last.Rule, "anomalies.irreversible_burst: intern made 10 irreversible calls") || w.last.Refused != nil {
 		t.Fatalf("%+v", w.last)
 	}
 	w.deletes(o, "another", at.Add(time.Minute), 1)
@@ -52,7 +52,7 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 		t.Error("another principal is held")
 	}
 	decide := func(answer string) {
-		q := core.AuditEvent{Kind: core.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
+		q := core.AuditEvent{Kind: core.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "irreversible_burst"}}
 		w.event(q)
 		q.Kind, q.Status, q.Facts = core.EventDecision, answer, map[string]any{"question": answer}
 		w.event(q)
@@ -64,16 +64,16 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 	}
 	decide("approved")
 	w.deletes(o, "another", at.Add(3*time.Minute), 1)
-	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 1 {
+	if w.last.Kinds != "" || len(w.of(IrreversibleBurst)) != 1 {
 		t.Errorf("%+v %+v", w.last, w.found)
 	}
-	if said := w.Warnings("burst"); len(said) != 2 || !strings.Contains(said[1], "destructive_burst") || len(w.Warnings("burst")) != 0 {
+	if said := w.Warnings("burst"); len(said) != 2 || !strings.Contains(said[1], "irreversible_burst") || len(w.Warnings("burst")) != 0 {
 		t.Errorf("%q", said)
 	}
 }
 
 func TestHoldEnds(t *testing.T) {
-	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Approve})
+	w, o := observedOffice(map[Kind]AnomalyAction{IrreversibleBurst: Approve})
 	w.deletes(o, "burst", o.at(history, 10), 12)
 	w.deletes(o, "later", o.at(history, 10).Add(Cooldown+time.Minute), 1)
 	if w.last.Kinds != "" {
@@ -85,13 +85,13 @@ func TestHoldEnds(t *testing.T) {
 func TestTellsAgainWhenWorse(t *testing.T) {
 	w, o := observedOffice(nil)
 	w.deletes(o, "burst", o.at(history, 10), 45)
-	if found := w.of(DestructiveBurst); len(found) != 2 || found[1].Evidence.Suppressed != 29 || found[1].Evidence.Now != 40 {
+	if found := w.of(IrreversibleBurst); len(found) != 2 || found[1].Evidence.Suppressed != 29 || found[1].Evidence.Now != 40 {
 		t.Errorf("%+v", found)
 	}
 }
 
 func TestStop(t *testing.T) {
-	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Stop})
+	w, o := observedOffice(map[Kind]AnomalyAction{IrreversibleBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	refused := w.last.Refused
@@ -108,11 +108,11 @@ func TestStop(t *testing.T) {
 // them again.
 func TestReplay(t *testing.T) {
 	var events []core.AuditEvent
-	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{DestructiveBurst: Stop}})
+	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{IrreversibleBurst: Stop}})
 	o := newOffice(1, func(e core.AuditEvent) { events = append(events, e); w.event(e) })
 	o.days(0, history)
 	w.deletes(o, "burst", o.at(history, 10), 12)
-	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{DestructiveBurst: Stop}})
+	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{IrreversibleBurst: Stop}})
 	for _, e := range events {
 		again.ReplayEvent(e)
 	}
@@ -128,15 +128,15 @@ func TestReplay(t *testing.T) {
 // TestReplayOfFindings checks that a hold is restored from a finding in the audit log alone. A call that was refused
 // may leave no other entry.
 func TestReplayOfFindings(t *testing.T) {
-	w, o := observedOffice(map[Kind]AnomalyAction{DestructiveBurst: Stop})
+	w, o := observedOffice(map[Kind]AnomalyAction{IrreversibleBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
-	e := w.of(DestructiveBurst)[0].ToEvent()
+	e := w.of(IrreversibleBurst)[0].ToEvent()
 	e.At, e.Facts["action"] = at, string(Stop) // as it is read
 	next, o := observedOffice(nil)
 	next.ReplayEvent(e)
 	o.write(by("intern"), "next", at.Add(time.Minute), "crm", "update", "write", 40)
-	if next.last.Kinds != "destructive_burst" {
+	if next.last.Kinds != "irreversible_burst" {
 		t.Errorf("%+v", next.last)
 	}
 }
@@ -185,7 +185,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		e := core.AuditEvent{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: core.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
 		switch i % 5 {
 		case 1:
-			e.Effect = "destructive"
+			e.Effect = "irreversible"
 		case 2:
 			e.Kind, e.Facts = core.EventVerdict, map[string]any{"skills": []string{n}}
 		case 3:
@@ -289,7 +289,7 @@ func FuzzEvents(f *testing.F) {
 			name := string('a' + rune(b[2]%8))
 			e := core.AuditEvent{
 				Kind: kinds[int(b[3])%len(kinds)], At: at, Principal: name, Execution: string('a' + rune(b[4]%8)), Server: name, Tool: string('a' + rune(b[4]%16)),
-				Effect: []string{"read", "write", "destructive", ""}[b[5]%4], Status: []string{"ok", "policy", "approved", "denied"}[b[5]/4%4],
+				Effect: []string{"read", "write", "irreversible", ""}[b[5]%4], Status: []string{"ok", "policy", "approved", "denied"}[b[5]/4%4],
 				Bytes: int64(int8(b[0])) << (b[1] % 56), Duration: time.Duration(int8(b[2])) << (b[1] % 56),
 				Facts: map[string]any{"arguments_bytes": float64(b[5]) * 1e6, "question": name, "anomaly": "rate,errors", "skills": []any{name, 1}, "cause": UnknownToken, TokenRun: int(b[0])},
 			}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"retort/internal/core"
 )
 
 // placeOf returns the position of a row in the order of all rows of all chains.
@@ -19,9 +21,12 @@ func (f *Filter) matchesRow(r *LogRow) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
 	return is(f.Chain, r.Chain) && is(f.Session, r.Session) && is(f.Principal, r.Principal) && is(f.Server, r.Server) && is(f.Tool, r.Tool) &&
-		among(f.Kinds, r.Kind) && among(f.Executions, r.Execution) && among(f.Statuses, r.Status) &&
+		among(f.Kinds, r.Kind) && among(f.Executions, r.Execution) && among(f.AllStatuses(), r.Status) &&
 		(f.MinRisk == 0 || r.Risk >= f.MinRisk) && f.containsTime(r.At) && (f.Before == nil || placeOf(r).compareTo(*f.Before) < 0)
 }
+
+// AllStatuses returns Statuses, with both names of an anomaly that was renamed if one of them is among them.
+func (f *Filter) AllStatuses() []string { return core.AnomalyAliases(f.Statuses) }
 
 func (f *Filter) containsTime(at int64) bool {
 	t := time.Unix(0, at)

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 
 	"retort/internal/core"
@@ -138,6 +139,22 @@ func eventOf(r *LogRow) core.AuditEvent {
 		_ = json.Unmarshal(r.Facts, &e.Facts) // what is no object has no facts
 	}
 	e.Client, _ = e.Facts["client"].(string)
-	e.Effect, _ = e.Facts["effect"].(string)
+	effect, _ := e.Facts["effect"].(string)
+	e.Effect = core.EffectName(effect)
+	if e.Kind == core.EventAnomaly {
+		e.Status = core.AnomalyName(e.Status)
+	}
+	if kinds, ok := e.Facts["anomaly"].(string); ok {
+		e.Facts["anomaly"] = renameKinds(kinds)
+	}
 	return e
+}
+
+// renameKinds returns kinds of anomalies, separated by commas, with the present name of each.
+func renameKinds(kinds string) string {
+	list := strings.Split(kinds, ",")
+	for i, kind := range list {
+		list[i] = core.AnomalyName(kind)
+	}
+	return strings.Join(list, ",")
 }

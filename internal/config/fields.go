@@ -180,12 +180,43 @@ func (a *Approval) reader() settingReader {
 		fieldReader{"autoApproveMedium", "Run programs of medium risk, and calls that write, without asking, if low risk is approved too.", readSwitch(&a.AutoApproveMedium)},
 		fieldReader{"autoApproveHigh", "Run programs of high risk without asking, and with execute_full calls that cannot be undone, if low and medium risk are approved too. Critical risk always needs a person.", readSwitch(&a.AutoApproveHigh)},
 		fieldReader{"askFirst", "Ask about all calls of a program before it starts, as far as they can be known then. To find them, Retort first runs the program without its effects.", readSwitch(&a.AskFirst)},
+		fieldReader{"irreversible", "For grades of calls that cannot be undone: whether you are asked about each of them. It is stronger than permissionLevel and autoApproveHigh. By default these decide.", a.gradesReader()},
 		fieldReader{"timeout", "Time after which an approval request that nobody has answered is refused.", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
 		fieldReader{"wait", "How long a program waits for an approval if the client cannot ask the user. Then it is returned as pending, and can still be approved.", readDuration(&a.Wait, 0, 24*time.Hour)},
 		fieldReader{"questions", "Questions that one program may ask. The servers that it calls may ask as many.", readInt(&a.Questions, 1, 10_000)},
 		fieldReader{"declined", "Declined questions in a row after which a program may ask no more.", readInt(&a.Declined, 1, 10_000)},
 		fieldReader{"webhook", "Address that receives approval requests.", a.Webhook.reader()},
 	)
+}
+
+// gradesReader returns the reader for the rules for grades of irreversible calls.
+func (a *Approval) gradesReader() settingReader {
+	var fields []fieldReader
+	for _, g := range core.EffectGrades() {
+		fields = append(fields, fieldReader{g.String(), gradeDocs[g], a.gradeReader(g.String())})
+	}
+	return readObject(fields...)
+}
+
+var gradeDocs = map[core.EffectGrade]string{
+	core.GradeMoney:       "Calls that pay, refund, order, sell or transfer something.",
+	core.GradeDeletion:    "Calls that delete, revoke, cancel or overwrite something.",
+	core.GradeOther:       "Calls that run something, and calls of which it is not known what they do.",
+	core.GradeSendOutside: "Calls that send or publish something outside: e-mail, SMS, public posts, shared files.",
+	core.GradeSendInside:  "Calls that post a message or a comment in a channel, chat or ticket of your own workspace.",
+}
+
+// gradeReader returns the reader for the rule for one grade. The rule approve asks where a call that writes asks.
+func (a *Approval) gradeReader(grade string) settingReader {
+	one := a.Irreversible[grade]
+	rule := readOneOf(&one, GradeAsk, GradeApprove)
+	return rule.checkedBy(func(r *nodeReader, n *valueNode) {
+		rule.read(r, n)
+		if a.Irreversible == nil {
+			a.Irreversible = map[string]GradeRule{}
+		}
+		a.Irreversible[grade] = one
+	})
 }
 
 func (w *Webhook) reader() settingReader {
@@ -214,6 +245,7 @@ func (s *ServerSettings) reader() settingReader {
 		{"category", "Category of the server, which searches can name.", readChecked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
 		{"disabled", "Do not start this server.", readBool(&s.Disabled)},
 		{"trusted", "Hints of its tools may lower the effect that is assumed.", readBool(&s.Trusted)},
+		{"effects", "For each pattern of tools: what they do, instead of what Retort assumes. A name without * and ? is stronger than a pattern.", readMap(&s.Effects, checkPatternKey, readEffect)},
 		{"timeout", "Maximum time of one call.", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		{"toolChanges", "What happens to its tools whose definition differs from the trusted one.", readToolChanges(&s.Changes)},
 		{"pii", "Personal data of this server.", s.PII.reader()},
@@ -232,6 +264,20 @@ func (p *ServerPII) reader() settingReader {
 
 func readToolChanges(c *ToolChanges) settingReader {
 	return readOneOf(c, ChangesBlock, ChangesAsk, ChangesNote)
+}
+
+// readEffect reads the effect of a tool as a person states it. It accepts the name that earlier versions used for an
+// irreversible effect.
+func readEffect(e *string) settingReader {
+	names := []string{core.EffectRead.String(), core.EffectWrite.String(), core.EffectIrreversible.String(), "destructive"}
+	for _, g := range core.EffectGrades() {
+		names = append(names, g.String())
+	}
+	effect := readOneOf(e, names...)
+	return effect.checkedBy(func(r *nodeReader, n *valueNode) {
+		effect.read(r, n)
+		*e = core.EffectName(*e)
+	})
 }
 
 func (t *ToolRules) fieldReaders() []fieldReader {

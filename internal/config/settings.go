@@ -266,6 +266,7 @@ type Approval struct {
 	AutoApproveMedium Switch
 	AutoApproveHigh   Switch
 	AskFirst          Switch
+	Irreversible      map[string]GradeRule `json:",omitempty"` // by the name of a grade
 	Timeout           time.Duration
 	// Wait is how long an execution waits for an approval that no client can show, before it returns as pending.
 	Wait time.Duration
@@ -276,6 +277,15 @@ type Approval struct {
 	Declined int `json:"-"`
 	Webhook  Webhook
 }
+
+// GradeRule says whether a person is asked about irreversible calls of one grade.
+type GradeRule string
+
+// Values of GradeRule.
+const (
+	GradeAsk     GradeRule = "ask"     // about each call
+	GradeApprove GradeRule = "approve" // only where a person is also asked about calls that write
+)
 
 // Webhook configures a URL that receives notifications and requests, with the secret that both sides sign with. If
 // URL is empty, nothing is sent.
@@ -304,7 +314,7 @@ const (
 // AnomalyKinds returns the kinds of anomalies that settings can name.
 func AnomalyKinds() []string {
 	return []string{
-		"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing",
+		"rate", "size", "duration", "errors", "first_use", "irreversible_burst", "exfiltration", "denials", "probing",
 		"night", "blacklist", "volume",
 	}
 }
@@ -334,7 +344,7 @@ func (a Anomalies) withDefaults() Anomalies {
 // actions apply only if the settings state no default action.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
-		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
+		"irreversible_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
 		"blacklist": AnomalyOff, "volume": AnomalyOff,
 	}
 }
@@ -347,6 +357,7 @@ func (a *Anomalies) reader() settingReader {
 	for _, kind := range AnomalyKinds() {
 		fields = append(fields, fieldReader{kind, "Reaction to " + describeAnomaly(kind) + ".", a.actionReader(kind)})
 	}
+	fields = append(fields, fieldReader{"destructive_burst", "Former name of irreversible_burst.", a.formerReader()})
 	return readObject(fields...)
 }
 
@@ -354,18 +365,35 @@ func describeAnomaly(kind string) string {
 	return map[string]string{
 		"rate": "unusually many calls", "size": "unusually large results", "duration": "unusually slow calls",
 		"errors": "unusually many errors", "first_use": "the first use of a tool",
-		"destructive_burst": "many calls that cannot be undone",
-		"exfiltration":      "reading far more than usual and sending something elsewhere",
-		"denials":           "many calls that were refused or denied",
-		"probing":           "many invalid tokens, or many comparisons of tokens",
-		"night":             "calls at an hour at which nothing usually happens",
-		"blacklist":         "attempts to reach something on network.blacklist",
-		"volume":            "more than 10 MB with one host in one execution",
+		"irreversible_burst": "many calls that cannot be undone",
+		"exfiltration":       "reading far more than usual and sending something elsewhere",
+		"denials":            "many calls that were refused or denied",
+		"probing":            "many invalid tokens, or many comparisons of tokens",
+		"night":              "calls at an hour at which nothing usually happens",
+		"blacklist":          "attempts to reach something on network.blacklist",
+		"volume":             "more than 10 MB with one host in one execution",
 	}[kind]
 }
 
 func readAnomalyAction(s *AnomalyAction) settingReader {
 	return readOneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
+}
+
+// formerReader returns the reader for the reaction to irreversible calls under the name that earlier versions used. The
+// present name is stronger.
+func (a *Anomalies) formerReader() settingReader {
+	var one AnomalyAction
+	action := readAnomalyAction(&one)
+	return action.checkedBy(func(r *nodeReader, n *valueNode) {
+		action.read(r, n)
+		if a.Actions[core.AnomalyIrreversible] != "" {
+			return
+		}
+		if a.Actions == nil {
+			a.Actions = map[string]AnomalyAction{}
+		}
+		a.Actions[core.AnomalyIrreversible] = one
+	})
 }
 
 // actionReader returns the reader for the reaction to one kind of anomaly.
@@ -387,9 +415,10 @@ type ServerSettings struct {
 	ServerInstances
 	Category string
 	Disabled bool
-	Trusted  bool          // whether the hints (annotations) of its tools may lower the effect that Retort assumes
-	Timeout  time.Duration // of one call; 0: not set
-	Changes  ToolChanges   // what to do when its tools change; "": not set
+	Trusted  bool              // whether the hints (annotations) of its tools may lower the effect that Retort assumes
+	Effects  map[string]string // effects of tools by pattern, in the form that core.ParseEffectRule reads
+	Timeout  time.Duration     // of one call; 0: not set
+	Changes  ToolChanges       // what to do when its tools change; "": not set
 	PII      ServerPII
 	OAuth    OAuthClient
 	PassThrough

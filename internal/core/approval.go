@@ -34,7 +34,11 @@ type Question struct {
 	// because only the person sees the form.
 	ShowInForms bool     `json:"-"`
 	Outlines    []string `json:"-"`                // the personal values behind tokens in what is shown, one line each
-	Effect      string   `json:"effect,omitempty"` // The effect of the call: `read`, `write` or `destructive`.
+	Effect      string   `json:"effect,omitempty"` // The effect of the call: `read`, `write` or `irreversible`.
+	// The grade of an irreversible call: `money`, `deletion`, `other`, `send_outside` or `send_inside`.
+	Grade string `json:"grade,omitempty"`
+	// Why a person is asked, in one or two sentences. `rule` names the setting.
+	Why string `json:"why,omitempty"`
 	// The calls that an approval allows, each once: those of a dry run, or those that the program names in advance.
 	Effects  []IntendedCall `json:"effects,omitempty"`
 	Start    bool           `json:"start,omitempty"`    // The program has not started; the calls are those that it is expected to make.
@@ -128,10 +132,10 @@ func (q Question) Danger() int {
 }
 
 func effectDanger(effect string) int {
-	switch effect {
-	case EffectDestructive.String():
+	switch k, ok := ParseEffect(effect); {
+	case ok && k == EffectIrreversible:
 		return 3
-	case EffectWrite.String():
+	case ok && k == EffectWrite:
 		return 1
 	}
 	return 0
@@ -188,8 +192,9 @@ type IntendedCall struct {
 	Server    string          `json:"server"`           // The server.
 	Tool      string          `json:"tool"`             // The tool.
 	Arguments json.RawMessage `json:"arguments"`        // The arguments as canonical JSON: names sorted, no blanks.
-	Effect    string          `json:"effect"`           // `write` or `destructive`.
-	Reason    string          `json:"reason,omitempty"` // Why the call has this effect.
+	Effect    string          `json:"effect"`           // `write` or `irreversible`.
+	Grade     string          `json:"grade,omitempty"`  // The grade of an irreversible call, such as `money`.
+	Reason    string          `json:"reason,omitempty"` // What the call does, and why Retort thinks so, in one or two sentences.
 	Shown     json.RawMessage `json:"-"`                // the arguments as a model may see them; as they are if nil
 	Pin       string          `json:"-"`                // of the tool's definition
 }
@@ -254,7 +259,7 @@ func (a Approval) RenderText() string {
 	for _, before := range a.Before {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
 	}
-	if n := a.countDestructive(); n > 0 && n < len(a.Effects) {
+	if n := a.countIrreversible(); n > 0 && n < len(a.Effects) {
 		fmt.Fprintf(&b, "\n%d of the %d calls cannot be undone; they come first:\n", n, len(a.Effects))
 	}
 	if a.Purpose != "" {
@@ -273,13 +278,11 @@ func (a Approval) RenderText() string {
 	}
 	for i, e := range listed {
 		fmt.Fprintf(
-			&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect,
+			&b, "\n%d. %s.%s (%s)\n%s\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect,
 			LegibleLine(e.Reason), indentJSON(shortFirst(e.Arguments)),
 		)
 	}
-	if a.Rule != "" {
-		fmt.Fprintf(&b, "\nreason for this request: %s\n", LegibleLine(a.Rule))
-	}
+	a.writeReason(&b)
 	if (a.IsCall() || a.IsBatch()) && a.Code != "" {
 		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
 	}
@@ -324,6 +327,19 @@ func (a Approval) writeAction(b *strings.Builder) {
 	}
 }
 
+// writeReason writes why a person is asked: a sentence if there is one, and the setting.
+func (a Approval) writeReason(b *strings.Builder) {
+	switch {
+	case a.Why != "":
+		fmt.Fprintf(b, "\nreason for this request: %s\n", LegibleLine(a.Why))
+		if a.Rule != "" {
+			fmt.Fprintf(b, "setting: %s\n", LegibleLine(a.Rule))
+		}
+	case a.Rule != "":
+		fmt.Fprintf(b, "\nreason for this request: %s\n", LegibleLine(a.Rule))
+	}
+}
+
 // impactSubject returns the words for the subject of sentences about the impact: "the call", "each of the calls" or
 // "the program's text".
 func (a Approval) impactSubject() string {
@@ -343,9 +359,9 @@ func nonEmpty(s, other string) string {
 	return s
 }
 
-func (q Question) countDestructive() (n int) {
+func (q Question) countIrreversible() (n int) {
 	for _, e := range q.Effects {
-		if e.Effect == EffectDestructive.String() {
+		if EffectName(e.Effect) == EffectIrreversible.String() {
 			n++
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // refund returns a waiting question about a call that refunds an amount.
 func refund(id, arguments string) Approval {
 	q := Question{
-		Execution: "x", Code: "for (const r of rows) await billing.refund(r)", Server: "billing", Tool: "refund", Effect: "destructive",
+		Execution: "x", Code: "for (const r of rows) await billing.refund(r)", Server: "billing", Tool: "refund", Effect: "irreversible",
 		Arguments: []byte(arguments), Shown: []byte(strings.ReplaceAll(arguments, "ann@corp.example", "[EMAIL_1]")),
 		Impact: &Impact{FilesAffected: []string{id}}, Outlines: []string{"[EMAIL_1] ***@corp.example"},
 	}
@@ -37,7 +37,7 @@ func TestCallsShareAQuestion(t *testing.T) {
 	}
 	text := a.RenderText()
 	for _, want := range []string{
-		"wants to call billing.refund 24 times (destructive)", "there are 24 calls, and the answer applies to all 24",
+		"wants to call billing.refund 24 times (irreversible)", "there are 24 calls, and the answer applies to all 24",
 		"arguments of all 24 calls:\n{\n  \"note\": \"dup\"\n}", "       amount  invoice_id  to\n    1  0.1     100         ann@corp.example\n",
 		"   24  7       1           bob@corp.example\n", "sum of amount: 9.3\n",
 	} {

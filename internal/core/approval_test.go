@@ -75,21 +75,21 @@ func change(v reflect.Value) bool {
 func TestDangerFirst(t *testing.T) {
 	list := []Approval{
 		{ID: "read", Question: Question{Tool: "t", Effect: "read"}}, {ID: "write", Question: Question{Tool: "t", Effect: "write"}}, {ID: "program", Question: Question{Level: "high"}},
-		{ID: "critical", Question: Question{Tool: "t", Effect: "write", Critical: "sudo"}}, {ID: "destructive", Question: Question{Tool: "t", Effect: "destructive"}}, {ID: "login", Question: Question{Login: "x"}},
-		{ID: "personal", Question: Question{Tool: "t", Effect: "write", Crosses: "email"}}, {ID: "dry run", Question: Question{Level: "low", Effects: []IntendedCall{{Effect: "write"}, {Effect: "destructive"}}}},
+		{ID: "critical", Question: Question{Tool: "t", Effect: "write", Critical: "sudo"}}, {ID: "irreversible", Question: Question{Tool: "t", Effect: "irreversible"}}, {ID: "login", Question: Question{Login: "x"}},
+		{ID: "personal", Question: Question{Tool: "t", Effect: "write", Crosses: "email"}}, {ID: "dry run", Question: Question{Level: "low", Effects: []IntendedCall{{Effect: "write"}, {Effect: "irreversible"}}}},
 	}
 	var ids []string
 	for _, a := range SortByDanger(list) {
 		ids = append(ids, a.ID)
 	}
-	if got := strings.Join(ids, " "); got != "critical program destructive dry run personal write read login" {
+	if got := strings.Join(ids, " "); got != "critical program irreversible dry run personal write read login" {
 		t.Error(got)
 	}
 	var effects []IntendedCall
 	for i := range 30 {
 		effects = append(effects, IntendedCall{Server: "s", Tool: "write", Effect: "write", Arguments: []byte(strconv.Itoa(i))})
 	}
-	effects = append(effects, IntendedCall{Server: "s", Tool: "delete", Effect: "destructive", Arguments: []byte("{}")})
+	effects = append(effects, IntendedCall{Server: "s", Tool: "delete", Effect: "irreversible", Arguments: []byte("{}")})
 	text := Approval{Question: Question{Effects: effects}}.RenderText()
 	if !strings.Contains(text, "1 of the 31 calls cannot be undone") || !strings.Contains(text, "\n1. s.delete") || !strings.Contains(text, "\n31. s.write") {
 		t.Error(text)

@@ -50,7 +50,7 @@ type AuditEvent struct {
 	Client    string
 	Server    string
 	Tool      string
-	Effect    string // "read", "write", "destructive"
+	Effect    string // "read", "write", "irreversible"
 	Status    string // of an end: its Status; of other kinds: "ok", or how it went
 	Risk      *int   // 0 to 100
 	Duration  time.Duration

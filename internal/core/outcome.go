@@ -76,7 +76,7 @@ type SentCall struct {
 	Server    string          `json:"server"`              // The server.
 	Tool      string          `json:"tool"`                // The tool.
 	Arguments json.RawMessage `json:"arguments,omitempty"` // The arguments. Large ones may be left out.
-	Effect    string          `json:"effect,omitempty"`    // `write` or `destructive`, for calls that are counted.
+	Effect    string          `json:"effect,omitempty"`    // `write` or `irreversible`, for calls that are counted.
 	Count     int             `json:"count,omitempty"`     // How many calls of the tool were answered.
 	IDs       []string        `json:"ids,omitempty"`       // Short ids in their arguments, at most 20.
 }

@@ -97,7 +97,7 @@ type ModelUse struct {
 // OfferedTool describes a tool of an agent task for a model.
 type OfferedTool struct {
 	FoundTool
-	Effect string // "read", "write", "destructive"
+	Effect string // "read", "write", "irreversible"
 	Whole  bool   // it was named by its server, which has other tools, too
 }
 

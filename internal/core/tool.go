@@ -28,7 +28,18 @@ type Tool struct {
 	// tokens in place of the values of such a property. It returns "" for a property whose values programs get. If
 	// the function Sealed is nil, programs get all values.
 	Sealed func(property string) string
+	Asks   AskMark // of a copy that Toolset.MarkTool made
 }
+
+// AskMark says whether a person is asked about the calls of a tool.
+type AskMark uint8
+
+// Values of AskMark.
+const (
+	AsksNever     AskMark = iota // not because of what the tool does, or it is not known
+	AsksSometimes                // it depends on the arguments
+	AsksAlways
+)
 
 // LearnedSchema describes the answers that a tool has given so far. Unlike OutputSchema, which the server declares,
 // it may be wrong for later answers.
@@ -78,6 +89,7 @@ type Toolset struct {
 
 	whole  *Toolset           // of which this is a part
 	refuse func(*Tool) *Error // why a tool of whole is not in it
+	asks   func(*Tool) AskMark
 }
 
 // NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If a spelling
@@ -249,6 +261,39 @@ func (ts *Toolset) WithoutRefused(refuse func(*Tool) *Error) *Toolset {
 	part := NewToolset(servers)
 	part.whole, part.refuse = ts, refuse
 	return part
+}
+
+// WithAsks returns a copy of ts whose definitions say about which tools a person is asked, according to the function
+// asks.
+func (ts *Toolset) WithAsks(asks func(*Tool) AskMark) *Toolset {
+	marked := *ts
+	marked.asks = asks
+	return &marked
+}
+
+// MarkTool returns a copy of t that says whether a person is asked about its calls. It returns t itself if WithAsks
+// was not called.
+func (ts *Toolset) MarkTool(t *Tool) *Tool {
+	if ts.asks == nil {
+		return t
+	}
+	marked := *t
+	marked.Asks = ts.asks(t)
+	return &marked
+}
+
+// MarkServer returns a copy of a server whose tools are those of MarkTool. It returns s itself if WithAsks was not
+// called.
+func (ts *Toolset) MarkServer(s *ToolServer) *ToolServer {
+	if ts.asks == nil {
+		return s
+	}
+	marked := *s
+	marked.Tools = make([]*Tool, len(s.Tools))
+	for i, t := range s.Tools {
+		marked.Tools[i] = ts.MarkTool(t)
+	}
+	return &marked
 }
 
 // IsHidden reports whether WithoutRefused has removed a tool from ts.

@@ -185,6 +185,7 @@ func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Confi
 	s.Enabled, s.PermissionLevel, s.ToolChanges, s.Principals, s.Servers = wanted.Enabled, wanted.PermissionLevel, wanted.ToolChanges, wanted.Principals, wanted.Servers
 	a := wanted.Approval
 	s.Approval.AutoApproveLow, s.Approval.AutoApproveMedium, s.Approval.AutoApproveHigh = a.AutoApproveLow, a.AutoApproveMedium, a.AutoApproveHigh
+	s.Approval.Irreversible = a.Irreversible
 	known := func(command config.Command) bool {
 		return slices.ContainsFunc(c.config.Settings.Commands, func(k config.Command) bool { return k.Command == command.Command })
 	}

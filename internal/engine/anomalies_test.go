@@ -161,7 +161,7 @@ func TestBurstAsksOnce(t *testing.T) {
 			e := unusualEngine(t, home, keys, "", crm)
 			var asked atomic.Int64
 			ctx := core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
-				if n := effects(crm, "delete_record"); asked.Add(1) > 1 || n != 9 || a.Unusual != "destructive_burst" || !strings.Contains(a.Rule, "10 irreversible calls in 5 minutes") {
+				if n := effects(crm, "delete_record"); asked.Add(1) > 1 || n != 9 || a.Unusual != "irreversible_burst" || !strings.Contains(a.Rule, "10 irreversible calls in 5 minutes") {
 					t.Errorf("asked after %d: %s", n, a.Rule)
 				}
 				return core.ApprovalAnswer{Approve: approve, Scope: core.ScopeAlways}, true
@@ -175,12 +175,12 @@ func TestBurstAsksOnce(t *testing.T) {
 				t.Errorf("%s, %d deleted, asked %d times: %+v", o.Status, n, asked.Load(), o.Error)
 			}
 			if !slices.ContainsFunc(o.Warnings, func(w string) bool {
-				return strings.Contains(w, "unusual (destructive_burst): the local user made 10 irreversible calls")
+				return strings.Contains(w, "unusual (irreversible_burst): the local user made 10 irreversible calls")
 			}) {
 				t.Errorf("warnings: %q", o.Warnings)
 			}
 			_ = e.Close()
-			if found := findAnomalies(t, home); !slices.Contains(found, "destructive_burst") {
+			if found := findAnomalies(t, home); !slices.Contains(found, "irreversible_burst") {
 				t.Errorf("recorded: %v", found)
 			}
 		})

@@ -36,7 +36,7 @@ func TestDryRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := openJudged(t, "")
 			o := runDry(t, e, tidies)
-			if len(o.Effects) != 2 || string(o.Effects[1].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` || o.Effects[1].Effect != "destructive" {
+			if len(o.Effects) != 2 || string(o.Effects[1].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` || o.Effects[1].Effect != "irreversible" {
 				t.Errorf("%+v", o.Effects)
 			}
 			if len(server.RecordedEffects()) != 0 || !strings.Contains(string(o.Result), `"seen":true`) {

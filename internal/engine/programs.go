@@ -91,7 +91,7 @@ func newChecker(c *configuration, network *egress.Network, sandboxes *process.Ba
 			return sandboxes.StartHelper(c.commands.compiler, maxCompilerMemory)
 		},
 		Parser: pythonParser{sandboxes}, Level: level,
-		Trusted: func(server string) bool { return c.activeConfig().config.Settings.Servers[server].Trusted },
+		Effect: func(t *core.Tool) core.EffectInfo { return c.policy.ViewFor("").EffectOf(t) },
 	})
 }
 

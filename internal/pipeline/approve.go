@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,14 +50,15 @@ func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 }
 
 // aboutCall returns the reason why a call that the policy allows needs approval, or "" if it needs none. A call that
-// writes counts as medium risk, a destructive call as high risk.
+// writes counts as medium risk. An irreversible call counts as high risk, or as medium risk if the settings approve its
+// grade.
 func (p *Pipeline) aboutCall(d policy.AccessDecision) string {
 	switch {
 	case d.Effect.Kind == core.EffectRead:
 		return ""
 	case d.Verdict == policy.Ask:
 		return d.Rule
-	case d.Effect.Kind == core.EffectDestructive:
+	case d.Effect.Kind == core.EffectIrreversible && !d.Eased:
 		return p.aboutLevel(rules.RiskHigh)
 	}
 	return p.aboutLevel(rules.RiskMedium)
@@ -68,6 +68,12 @@ func (p *Pipeline) aboutCall(d policy.AccessDecision) string {
 // which a person will be asked one by one do not count here, so that nobody is asked twice about the same call.
 func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
+	r.Uses = slices.Clone(r.Uses)
+	for i, u := range r.Uses {
+		if t, ok := x.tools.FindTool(u.Tool); ok && p.Policy.DecideTool(t).Eased {
+			r.Uses[i].Effect.Kind = core.EffectWrite
+		}
+	}
 	rest := r.WithoutUses(func(u rules.UsedTool) bool {
 		t, ok := x.tools.FindTool(u.Tool)
 		if !ok {
@@ -103,7 +109,9 @@ func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 	if rule == "" {
 		return x.recordAutoApproval(*x.risk)
 	}
-	answer, refused := x.askApproval(ctx, x.newQuestion(rule))
+	q := x.newQuestion(rule)
+	q.Why = x.explainProgram()
+	answer, refused := x.askApproval(ctx, q)
 	if refused == nil {
 		x.made.addApproval(core.Question{Language: x.req.Language}, answer)
 	}
@@ -159,7 +167,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 		if q.Spans = critical == "" && x.coversRun(t, c, q.Rule); q.Spans {
 			q.Rule += "; an approval covers all calls of this tool with this kind of data in this run"
 		}
-		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
+		q.Repeats, q.Before, q.Critical, q.Why = again.how, again.before, critical, x.explainCall(t, c, d, critical)
 		answer, err := x.askApproval(ctx, q)
 		if err != nil {
 			return c, err
@@ -238,7 +246,10 @@ func (x *programExecution) aboutCall(rule string, t *core.Tool, c core.ToolCall,
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
 	q.Shown, q.Crosses = x.maskJSON(c.Arguments), c.Crosses
 	q.Impact, q.Discreet = callImpact(q.Tool, q.Effect, q.Arguments).ForQuestion(), callImpact(q.Tool, q.Effect, q.Shown).ForQuestion()
-	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
+	q.Grade = d.Effect.Grade.String()
+	if x.pipeline.aboutCall(d) == "" { // else the sentence is the reason of the question
+		q.Reasons = append([]string{d.Effect.Explain(c.Server + "." + c.Tool)}, q.Reasons...)
+	}
 	if t.RequiresApproval() {
 		q.Change = t.Change.Diff
 	}

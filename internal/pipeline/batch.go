@@ -150,7 +150,8 @@ func (x *programExecution) addToBatch(b *judgedBatch, judged relay.JudgedCall) (
 		return false
 	}
 	e := newIntended(judged.Definition, judged.ToolCall)
-	e.Effect, e.Reason, e.Shown = judged.Decision.Effect.Kind.String(), judged.Decision.Effect.Reason, x.maskJSON(e.Arguments)
+	e.Shown = x.maskJSON(e.Arguments)
+	setEffect(&e, judged.Decision.Effect)
 	b.effects, b.reasons, b.size = append(b.effects, e), append(b.reasons, why), b.size+len(e.Arguments)
 	if c.Crosses != "" {
 		b.crosses = append(b.crosses, c.Crosses)

@@ -87,7 +87,8 @@ func keyOf(e core.IntendedCall) string {
 // recordIntended records a call that the dry run did not make.
 func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error {
 	e := newIntended(t, c)
-	e.Effect, e.Reason, e.Shown = d.Effect.Kind.String(), d.Effect.Reason, p.mask(e.Arguments)
+	e.Shown = p.mask(e.Arguments)
+	setEffect(&e, d.Effect)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size += len(e.Arguments); p.size > maxPlan {
@@ -103,6 +104,11 @@ func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.Acce
 
 func newIntended(t *core.Tool, c core.ToolCall) core.IntendedCall {
 	return core.IntendedCall{Server: c.Server, Tool: c.Tool, Arguments: canonjson.OrRaw(c.Arguments), Pin: t.Pin}
+}
+
+// setEffect records what a call does, and why Retort thinks so.
+func setEffect(e *core.IntendedCall, effect core.EffectInfo) {
+	e.Effect, e.Grade, e.Reason = effect.Kind.String(), effect.Grade.String(), effect.Explain(e.Server+"."+e.Tool)
 }
 
 // takeApproved reports whether a call is among the approved calls that have not been made yet, and how it was

@@ -19,7 +19,7 @@ func programImpact(r rules.ProgramRisk) core.Impact {
 	}
 	for _, u := range r.Uses {
 		m.DataModified = m.DataModified || u.Effect.Kind > core.EffectRead
-		m.Reversible = m.Reversible && u.Effect.Kind < core.EffectDestructive
+		m.Reversible = m.Reversible && u.Effect.Kind < core.EffectIrreversible
 	}
 	return m
 }

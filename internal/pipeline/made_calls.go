@@ -36,7 +36,7 @@ func (m *madeCalls) addCall(c core.ToolCall, effect core.EffectKind, shown json.
 	}
 	one := &m.calls[i]
 	one.Count++
-	if name := effect.String(); one.Effect != core.EffectDestructive.String() {
+	if name := effect.String(); one.Effect != core.EffectIrreversible.String() {
 		one.Effect = name
 	}
 	for _, id := range shortIDs(shown) {

@@ -72,7 +72,7 @@ func (x *programExecution) findSampled(ctx context.Context, s core.SampleRequest
 	}
 	name := x.tools.QualifiedName(t)
 	if d := x.pipeline.Policy.DecideCall(t, s.Arguments); d.Effect.Kind != core.EffectRead {
-		return nil, core.Errorf(core.KindPolicy, "pipeline.sample", "no sample of %s: it does more than read (%s)", name, d.Effect.Reason).
+		return nil, core.Errorf(core.KindPolicy, "pipeline.sample", "no sample of %s: it does more than read. %s", name, d.Effect.Explain(t.Server+"."+t.Name)).
 			WithHint("get its definition without sample; the field learned of the first program that calls it describes its result")
 	}
 	if missing := missingArguments(t, s.Arguments); len(missing) > 0 {

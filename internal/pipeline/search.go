@@ -128,6 +128,7 @@ func (p *Pipeline) completeDefinition(tools *core.Toolset, t *core.Tool, lang co
 // renderStub returns the stub of a tool, which is its definition for a model, after applying the project's template.
 // A definition that is too long is shortened.
 func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
+	tools = tools.WithAsks(p.asksAbout)
 	definition := bindings.RenderStub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, core.DefaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
 		if _, fits := ledger.FitsLimit(definition, most); !fits {
@@ -256,7 +257,7 @@ func wrapperFolder(x *programExecution) workspace.VirtualFolder {
 	})
 	return workspace.VirtualFolder{
 		File: func(name string) (string, bool) {
-			text, ok := bindings.WrapperFile(tools(), x.req.Language, root+name)
+			text, ok := bindings.WrapperFile(tools().WithAsks(x.pipeline.asksAbout), x.req.Language, root+name)
 			return x.pipeline.RenderWrapper(x.req.Language, root+name, text), ok
 		},
 		List: func(name string) ([]string, bool) {
@@ -308,7 +309,7 @@ func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	if !ok {
 		return
 	}
-	name, text, ok := bindings.ToolFile(tools, t)
+	name, text, ok := bindings.ToolFile(tools.WithAsks(x.pipeline.asksAbout), t)
 	if !ok {
 		return
 	}

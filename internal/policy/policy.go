@@ -32,6 +32,13 @@ const (
 type Rules struct {
 	AccessLimits                 // for everybody
 	Trusted      map[string]bool // servers whose hints may lower the effects of their tools
+	// Effects states the effects of tools, as core.ParseEffectRule reads them, by server and pattern of names. They
+	// replace what Retort would assume. A name without * and ? is stronger than a pattern, and of several patterns
+	// the one with the gravest effect counts.
+	Effects map[string]map[string]string `json:",omitempty"`
+	// Grades has rules for grades of irreversible effects. They are stronger than Approval.High and than the level of
+	// everybody, but not than a level that Principals states.
+	Grades map[core.EffectGrade]GradeRule `json:"-"`
 	// Principals holds limits on top of those for everybody: for one principal by name, and for the members of a group
 	// by core.GroupPrefix and the group's name. All entries that apply to a principal restrict it.
 	Principals map[string]AccessLimits
@@ -52,6 +59,15 @@ type Rules struct {
 // AutoApprovals says for which levels of risk programs and calls need no approval. The zero value requires an
 // approval for all of them.
 type AutoApprovals struct{ Low, Medium, High bool }
+
+// GradeRule says whether a person is asked about irreversible calls of one grade.
+type GradeRule string
+
+// Values of GradeRule.
+const (
+	GradeAsk     GradeRule = "ask"     // about each call
+	GradeApprove GradeRule = "approve" // only where a person is also asked about calls that write
+)
 
 // AccessLimits restricts which tools the principals may call.
 type AccessLimits struct {
@@ -88,6 +104,7 @@ type AccessDecision struct {
 	Rule    string
 	Effect  core.EffectInfo // of the tool
 	Some    bool            // other arguments may be allowed
+	Eased   bool            // the effect is irreversible, and its grade needs no more approval than a call that writes
 }
 
 // Error returns the error that a program gets for a denied call. It names the rule but reveals nothing else about the
@@ -125,14 +142,18 @@ func New(r Rules) (*Policy, error) {
 	if refused := validCommands(r.Commands); refused != nil {
 		return nil, refused
 	}
-	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
+	effects, err := newEffectRules(r)
+	if err != nil {
+		return nil, err
+	}
+	commands, grades := slices.Clone(r.Commands), maps.Clone(r.Grades)
 	p := &Policy{
-		everybody: &principalSight{layers: []*limitLayer{base}, trusted: trusted, commands: commands},
+		everybody: &principalSight{layers: []*limitLayer{base}, effects: effects, grades: grades, commands: commands},
 		named:     map[string]*principalSight{}, combined: &combinedSights{made: map[string]*principalSight{}},
 		approval: r.Approval, version: r.Version,
 	}
 	forged := &limitLayer{closed: "the name of a user cannot begin with " + core.GroupPrefix}
-	p.forged = &principalSight{layers: []*limitLayer{base, forged}, trusted: trusted, commands: commands}
+	p.forged = &principalSight{layers: []*limitLayer{base, forged}, effects: effects, grades: grades, commands: commands}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits, r.Levels)
 		if err != nil {
@@ -153,7 +174,7 @@ func (p *Policy) addEntry(name string, l *limitLayer) {
 	key := entryKey(name)
 	s := p.named[key]
 	if s == nil {
-		s = &principalSight{layers: p.everybody.layers, trusted: p.everybody.trusted, commands: p.everybody.commands}
+		s = p.everybody.withLayers(p.everybody.layers)
 		p.named[key] = s
 	}
 	s.layers = append(slices.Clip(s.layers), l)
@@ -240,7 +261,7 @@ func (c *combinedSights) sightFor(p *Policy, entries []string) *principalSight {
 	if len(c.made) >= maxCombined {
 		clear(c.made)
 	}
-	s := &principalSight{layers: p.everybody.layers, trusted: p.everybody.trusted, commands: p.everybody.commands}
+	s := p.everybody.withLayers(p.everybody.layers)
 	for _, name := range entries {
 		s.layers = slices.Concat(s.layers, p.named[name].layers[1:]) // the first applies to everybody
 	}

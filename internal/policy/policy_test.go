@@ -32,7 +32,7 @@ func shape(d policy.AccessDecision) string {
 // tools, for everybody and for one principal.
 func TestTable(t *testing.T) {
 	levels := []policy.PermissionLevel{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
-	names := map[core.EffectKind]string{core.EffectRead: "get_row", core.EffectWrite: "update_row", core.EffectDestructive: "delete_row"}
+	names := map[core.EffectKind]string{core.EffectRead: "get_row", core.EffectWrite: "update_row", core.EffectIrreversible: "delete_row"}
 	lists := map[string]policy.ServerRules{
 		"none": {}, "allowed": {Allow: []string{"*_row"}}, "not allowed": {Allow: []string{"*_column"}}, "nothing allowed": {Allow: []string{}},
 		"denied": {Deny: []string{"*_row"}}, "not denied": {Deny: []string{"*_column"}}, "both": {Allow: []string{"*_row"}, Deny: []string{"*_r?w"}},
@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 			return policy.Deny
 		case l == policy.ReadOnly && kind != core.EffectRead:
 			return policy.Deny
-		case l == policy.WriteRestricted && kind == core.EffectDestructive:
+		case l == policy.WriteRestricted && kind == core.EffectIrreversible:
 			return policy.Ask
 		}
 		return policy.Allow

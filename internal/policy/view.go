@@ -171,21 +171,53 @@ func (v *PrincipalView) DecideCall(t *core.Tool, args json.RawMessage) AccessDec
 
 // strictestDecision returns the strictest of the decisions of all active policies.
 func (v *PrincipalView) strictestDecision(decide func(*principalSight) AccessDecision) (d AccessDecision) {
-	v.eachSight(func(s *principalSight) { d = stricterDecision(d, decide(s)) })
+	first := true
+	v.eachSight(func(s *principalSight) {
+		if first {
+			d, first = decide(s), false
+			return
+		}
+		d = stricterDecision(d, decide(s))
+	})
 	return d
 }
 
 // stricterDecision returns the stricter of two decisions on one call, with the more severe of their two effects.
 func stricterDecision(a, b AccessDecision) AccessDecision {
-	effect := a.Effect
-	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
+	effect, eased := a.Effect, a.Eased && b.Eased
+	if effect.Reason == "" || b.Effect.IsGraver(effect) {
 		effect = b.Effect
 	}
 	if b.Verdict > a.Verdict || b.Verdict == a.Verdict && a.Some && !b.Some {
 		a = b
 	}
-	a.Effect = effect
+	a.Effect, a.Eased = effect, eased
 	return a
+}
+
+// VariesBy reports whether some calls of a tool have a milder effect than the tool itself, and whether some can be
+// irreversible although the tool is not.
+func (v *PrincipalView) VariesBy(t *core.Tool) (milder, graver bool) {
+	v.eachSight(func(s *principalSight) {
+		m, g := s.decideTool(t).judge.VariesBy()
+		milder, graver = milder || m, graver || g
+	})
+	return milder, graver
+}
+
+// DecideEffect decides on a call by its effect alone.
+func (v *PrincipalView) DecideEffect(e core.EffectInfo) AccessDecision {
+	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideEffect(e) })
+}
+
+// EffectOf returns the effect of a tool as long as the arguments of a call are not known.
+func (v *PrincipalView) EffectOf(t *core.Tool) (e core.EffectInfo) {
+	v.eachSight(func(s *principalSight) {
+		if one := s.effects.effectOf(t); e.Reason == "" || one.IsGraver(e) {
+			e = one
+		}
+	})
+	return e
 }
 
 // VisibleToolset returns the tools that the principal may see, which are those that DecideTool does not deny. The
@@ -199,7 +231,8 @@ func (v *PrincipalView) VisibleToolset(whole *core.Toolset) *core.Toolset {
 // principals without an entry. It caches which tools they may see.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
-	trusted  map[string]bool
+	effects  *effectRules
+	grades   map[core.EffectGrade]GradeRule
 	commands []AllowedCommand
 
 	mu      sync.Mutex
@@ -207,6 +240,11 @@ type principalSight struct {
 	visible *core.Toolset
 	judged  map[*core.Tool]string // rules that deny tools of seen; "" denies nothing
 	decided map[*core.Tool]toolDecision
+}
+
+// withLayers returns a principalSight with the same rules for everybody, other layers and an empty cache.
+func (s *principalSight) withLayers(layers []*limitLayer) *principalSight {
+	return &principalSight{layers: layers, effects: s.effects, grades: s.grades, commands: s.commands}
 }
 
 // toolDecision holds the decision on a tool, and the EffectJudge that determines the effect of each call of this
@@ -236,7 +274,7 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 	if ok {
 		return d
 	}
-	d.judge = effect.NewJudge(t, s.trusted[t.Server])
+	d.judge = s.effects.judgeOf(t)
 	d.AccessDecision = s.decideEffect(d.judge.ToolEffect())
 	if rule := s.denyingRule(t); rule != "" {
 		d.Verdict, d.Rule, d.Some = Deny, rule, false
@@ -252,18 +290,36 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 
 // decideEffect decides on a call by its effect and the permission levels alone.
 func (s *principalSight) decideEffect(e core.EffectInfo) AccessDecision {
-	d := AccessDecision{Verdict: Allow, Effect: e}
+	d := s.decideGrade(e)
 	for _, l := range s.layers {
 		rule := l.prefix + "permissionLevel: " + string(l.level)
 		switch {
 		case l.level == ReadOnly && e.Kind > core.EffectRead:
 			return AccessDecision{Verdict: Deny, Rule: rule, Effect: e, Some: true}
-		case l.level == WriteRestricted && e.Kind == core.EffectDestructive && d.Verdict == Allow:
+		case l.level == WriteRestricted && e.Kind == core.EffectIrreversible && d.Verdict == Allow && !(d.Eased && l.prefix == ""):
 			d.Verdict, d.Rule = Ask, rule
 		}
 	}
 	return d
 }
+
+// decideGrade decides on an irreversible effect by the rules for grades alone.
+func (s *principalSight) decideGrade(e core.EffectInfo) AccessDecision {
+	d := AccessDecision{Verdict: Allow, Effect: e}
+	if e.Kind != core.EffectIrreversible {
+		return d
+	}
+	switch s.grades[e.Grade] {
+	case GradeAsk:
+		d.Verdict, d.Rule = Ask, GradeSetting(e.Grade)+": "+string(GradeAsk)
+	case GradeApprove:
+		d.Eased = true
+	}
+	return d
+}
+
+// GradeSetting returns the name of the setting with the rule for a grade.
+func GradeSetting(g core.EffectGrade) string { return "approval.irreversible." + g.String() }
 
 func (s *principalSight) decideCall(principal string, t *core.Tool, args json.RawMessage) AccessDecision {
 	tool := s.decideTool(t)
@@ -295,7 +351,7 @@ func (s *principalSight) denyingRule(t *core.Tool) string {
 }
 
 func (s *principalSight) judgeTool(t *core.Tool) string {
-	of := func() core.EffectInfo { return effect.OfTool(t, s.trusted[t.Server]) }
+	of := func() core.EffectInfo { return s.effects.effectOf(t) }
 	for _, l := range s.layers {
 		if rule := l.denyingRule(t, of); rule != "" {
 			return rule

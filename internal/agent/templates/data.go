@@ -23,7 +23,7 @@ type TaskData struct {
 type ToolData struct {
 	Name       string `json:"name"`       // as the program writes it
 	Definition string `json:"definition"` // in one line, or in full
-	Effect     string `json:"effect"`     // "read", "write", "destructive"
+	Effect     string `json:"effect"`     // "read", "write", "irreversible"
 }
 
 // SkillUse describes a saved skill that may fit the task.

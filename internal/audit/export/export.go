@@ -117,6 +117,7 @@ func factsOf(e *audit.Entry) (f entryFacts) {
 	if len(e.Facts) > 0 {
 		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
 	}
+	f.Effect = core.EffectName(f.Effect)
 	return f
 }
 
@@ -172,7 +173,7 @@ func severityOf(e *audit.Entry, f *entryFacts) int {
 	case core.EventVerdict, core.EventDecision, core.EventEnd, core.EventTask:
 		return max(risk, 1, 4*boolToInt(known && !ok))
 	case core.EventCall:
-		return max(1, 3*boolToInt(f.Effect == "write"), 5*boolToInt(f.Effect == "destructive"))
+		return max(1, 3*boolToInt(f.Effect == "write"), 5*boolToInt(f.Effect == "irreversible"))
 	}
 	return 1
 }

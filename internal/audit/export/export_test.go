@@ -50,7 +50,7 @@ func entriesOfAllKinds() []audit.Entry {
 	add(core.EventQuestion, "", `{"question":"q1","rule":"permissionLevel: write_restricted"}`, tool)
 	add(core.EventDecision, "approved", `{"question":"q1","by":"cli"}`, tool)
 	add(core.EventDecision, "denied", `{"question":"q2","by":"cli"}`, tool)
-	for _, effect := range []string{"read", "write", "destructive"} {
+	for _, effect := range []string{"read", "write", "irreversible"} {
 		add(core.EventCall, "ok", `{"call":1,"effect":"`+effect+`","client":"cursor"}`, func(e *audit.Entry) { tool(e); e.Bytes, e.Millis = 2048, 12.5 })
 	}
 	add(core.EventAnswer, "tool_error", `{"call":1,"effect":"write"}`, tool)
@@ -366,5 +366,20 @@ func BenchmarkWrite(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFormerEffect checks that a call of an earlier version, whose effect was called "destructive", is exported like
+// an irreversible call, with the same severity and class.
+func TestFormerEffect(t *testing.T) {
+	for _, f := range export.Formats() {
+		var written []string
+		for _, effect := range []string{"irreversible", "destructive"} {
+			e := audit.Entry{Kind: core.EventCall, Server: "crm", Tool: "delete_record", Facts: json.RawMessage(`{"effect":"` + effect + `"}`)}
+			written = append(written, strings.ReplaceAll(exported(t, f, export.Options{}, e), "destructive", "irreversible"))
+		}
+		if written[0] != written[1] {
+			t.Errorf("%s: %s", f, cmp.Diff(written[0], written[1]))
+		}
 	}
 }

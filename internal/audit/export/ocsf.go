@@ -74,7 +74,7 @@ func classOf(e *audit.Entry, f *entryFacts) eventClass {
 			return api(reads, "Read")
 		case "write":
 			return api(updates, "Update")
-		case "destructive":
+		case "irreversible":
 			return api(deletes, "Delete")
 		}
 		return api(unknown, "Unknown")

@@ -121,8 +121,9 @@ func (h *fakeLog) addExecution(r *rand.Rand, i int) {
 		h.add(core.EventQuestion, "", map[string]any{"question": id, "rule": "permissionLevel: write_restricted"}, of(crm))
 		h.add(core.EventDecision, answer, map[string]any{"question": id, "by": "terminal"}, of(crm))
 		if answer == "approved" {
-			h.add(core.EventCall, "", map[string]any{"effect": "destructive"}, of(crm))
-			h.add(core.EventAnswer, "ok", map[string]any{"effect": "destructive"}, of(crm))
+			effect := []string{"irreversible", "destructive"}[i%2] // the second is the name of earlier versions
+			h.add(core.EventCall, "", map[string]any{"effect": effect}, of(crm))
+			h.add(core.EventAnswer, "ok", map[string]any{"effect": "irreversible"}, of(crm))
 		} else {
 			h.add(core.EventRefusal, "policy", nil, of(crm))
 			status = "denied"

@@ -193,6 +193,7 @@ func (t *entryTally) addEntry(e *audit.Entry) {
 	if len(e.Facts) > 0 && e.Kind != core.EventStart {
 		_ = json.Unmarshal(e.Facts, f) // what is not of its type is left out
 	}
+	f.Effect = core.EffectName(f.Effect)
 	switch e.Kind {
 	case core.EventStart:
 		t.Engines++
@@ -274,7 +275,7 @@ func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventCall {
 		t.addCount(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
 		t.addCount(&t.Tools, toolOf(e), 1)
-		if f.Effect == core.EffectDestructive.String() {
+		if f.Effect == core.EffectIrreversible.String() {
 			t.Actions.Total++
 			t.Actions.List = append(makeRoom(t.Actions.List), HighRiskAction{
 				e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known"),
@@ -341,7 +342,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	case core.EventErasure:
 		list, name, c.What = &t.Erasures, "erasures", erasureOf(e, f)
 	case core.EventAnomaly:
-		list, name, c.What = &t.Anomalies, "anomalies", anomalyOf(e, f)
+		list, name, c.What, c.How = &t.Anomalies, "anomalies", anomalyOf(e, f), core.AnomalyName(e.Status)
 	default:
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"retort/internal/audit"
+	"retort/internal/core"
 )
 
 // levelOf returns the name of the risk level for a risk score.
@@ -64,7 +65,7 @@ func erasureOf(e *audit.Entry, f *entryFacts) string {
 }
 
 func anomalyOf(e *audit.Entry, f *entryFacts) string {
-	parts := []string{e.Status}
+	parts := []string{core.AnomalyName(e.Status)}
 	for _, p := range []struct{ name, value string }{
 		{"", toolNamed(e)}, {"principal ", e.Principal}, {"severity ", f.Severity}, {"action ", f.Action},
 	} {

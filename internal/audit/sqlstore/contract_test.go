@@ -579,3 +579,20 @@ func TestReadOnly(t *testing.T) {
 		}
 	})
 }
+
+// TestFindFormerNames checks that a filter for either name of a renamed anomaly finds the entries of both.
+func TestFindFormerNames(t *testing.T) {
+	runWithEach(t, func(t *testing.T, url string) {
+		s := open(t, url, Options{})
+		rows := nextRows(t, s, 3)
+		for i, status := range []string{"destructive_burst", "irreversible_burst", "rate"} {
+			rows[i].Kind, rows[i].Status = "anomaly", status
+		}
+		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
+		for _, asked := range []string{"destructive_burst", "irreversible_burst"} {
+			if found := all(t, s.Find(background, audit.Filter{Statuses: []string{asked}})); len(found) != 2 {
+				t.Errorf("%s: %d entries", asked, len(found))
+			}
+		}
+	})
+}

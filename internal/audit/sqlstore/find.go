@@ -107,7 +107,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 		column string
 		names  []string
 	}{
-		{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)},
+		{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.AllStatuses()}, {"server", one(f.Server)},
 		{"kind", f.Kinds}, {"principal", one(f.Principal)},
 	} {
 		if err := s.addNameCondition(ctx, &q, c.column, c.names); err != nil {

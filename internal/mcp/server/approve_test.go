@@ -137,7 +137,7 @@ func TestElicitation(t *testing.T) {
 				var asked atomic.Int64
 				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked.Add(1)
-					for _, want := range []string{"tester 1 wants to call files.write_file (destructive)", `"content": "one"`, `"path": "/srv/nordlys/a/x.txt"`, "permissionLevel: write_restricted", "risk of the program", "createDirectory"} {
+					for _, want := range []string{"tester 1 wants to call files.write_file (irreversible)", `"content": "one"`, `"path": "/srv/nordlys/a/x.txt"`, "permissionLevel: write_restricted", "risk of the program", "createDirectory"} {
 						if !strings.Contains(r.Params.Message, want) {
 							t.Errorf("the form lacks %q: %s", want, r.Params.Message)
 						}

@@ -109,7 +109,7 @@ func TestFormsOfRound(t *testing.T) {
 		q := core.Question{Server: "s", Tool: fmt.Sprint("update_", i), Effect: "write"}
 		waiting = append(waiting, core.Approval{ID: fmt.Sprint(i), Digest: q.ApprovalDigest(), Question: q})
 	}
-	waiting[39].Effect, waiting[20].Critical = "destructive", "sudo"
+	waiting[39].Effect, waiting[20].Critical = "irreversible", "sudo"
 	forms := formsOfRound(waiting)
 	if len(forms) != maxRoundForms || forms[0].ID != "20" || forms[1].ID != "39" || forms[2].ID != "0" {
 		t.Errorf("%d forms: %+v", len(forms), forms)
@@ -122,7 +122,7 @@ func TestFormsOfRound(t *testing.T) {
 // TestQuestionsOfTask checks that the questions of a task are asked in the order of their danger, and questions of
 // upstream servers last.
 func TestQuestionsOfTask(t *testing.T) {
-	a, b := core.Approval{ID: "a", Question: core.Question{Tool: "t", Effect: "write"}}, core.Approval{ID: "b", Digest: "1", Question: core.Question{Tool: "u", Effect: "destructive"}}
+	a, b := core.Approval{ID: "a", Question: core.Question{Tool: "t", Effect: "write"}}, core.Approval{ID: "b", Digest: "1", Question: core.Question{Tool: "u", Effect: "irreversible"}}
 	requests := mcp.InputRequestMap{"ask-1": &mcp.ElicitParams{}, "a": &mcp.ElicitParams{}, "ask-2": &mcp.ElicitParams{}, "b": &mcp.ElicitParams{}}
 	if got := byDanger(dangersOf(requests, []core.Approval{a, b})); !slices.Equal(got, []string{"b", "a", "ask-1", "ask-2"}) {
 		t.Errorf("asked in the order %q", got)

@@ -453,7 +453,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			said := "once"
 			o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				if !strings.Contains(req.Params.Message, "call up.delete_all (destructive)") {
+				if !strings.Contains(req.Params.Message, "call up.delete_all (irreversible)") {
 					t.Error(req.Params.Message)
 				}
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": said}}, nil

@@ -14,7 +14,7 @@ func expected(execution string, servers ...string) core.Question {
 	q := core.Question{Execution: execution, Code: "for (…) …", Policy: "1", Start: true}
 	for _, server := range servers {
 		q.Effects = append(q.Effects, core.IntendedCall{
-			Server: server, Tool: "delete_contact", Arguments: json.RawMessage(`{"id":1}`), Effect: "destructive", Pin: "pin",
+			Server: server, Tool: "delete_contact", Arguments: json.RawMessage(`{"id":1}`), Effect: "irreversible", Pin: "pin",
 		})
 	}
 	return q

@@ -32,7 +32,7 @@ func askUnusual(t *testing.T) {
 	if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}); err != nil || usual() != nil {
 		t.Fatal(err)
 	}
-	q.Unusual, q.Merely, q.Rule = "destructive_burst", true, "anomalies.destructive_burst: much"
+	q.Unusual, q.Merely, q.Rule = "irreversible_burst", true, "anomalies.irreversible_burst: much"
 	first := ask(q)
 	a = waits(1)[0]
 	second := ask(q)

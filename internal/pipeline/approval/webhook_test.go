@@ -126,7 +126,7 @@ func TestWebhook(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			hook, requests, pauses := startWebhook(t, c.answer)
-			q := core.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "destructive", Code: "return 1"}
+			q := core.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "irreversible", Code: "return 1"}
 			answer, answered := hook.AskApprover(testenv.Context(t), core.Approval{ID: "a", Question: q, Digest: q.ApprovalDigest()})
 			said := ""
 			switch {

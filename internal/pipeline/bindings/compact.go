@@ -15,7 +15,7 @@ const (
 // compactDefinition returns a tool's call on one line with everything that its definition says:
 //
 //	crm.updateRecord({recordId: string, ifVersion?: number /* Version that the record must have @minimum 1 */}):
-//	Promise<{version: number}> // Changes a record. The change cannot be undone. @destructive
+//	Promise<{version: number}> // Changes a record. The change cannot be undone. @irreversible
 //
 // ok is false if that is impossible, for example because a type refers to itself.
 func compactDefinition(name string, t *core.Tool) (text string, ok bool) {

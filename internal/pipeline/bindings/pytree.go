@@ -13,7 +13,7 @@ func pythonFiles(ts *core.Toolset) iter.Seq[treeFile] {
 		ok := yield(treeFile{"client.py", func() string { return clientPy }}) &&
 			yield(treeFile{serversFolder + "/__init__.py", func() string { return serversPackage(ts) }})
 		for _, s := range ts.Servers {
-			ok = ok && yield(treeFile{serversFolder + "/" + s.Python + "/__init__.py", func() string { return serverPackage(s) }})
+			ok = ok && yield(treeFile{serversFolder + "/" + s.Python + "/__init__.py", func() string { return serverPackage(ts.MarkServer(s)) }})
 		}
 	}
 }

@@ -33,7 +33,7 @@ func renderSignature(name string, t *core.Tool) string {
 		b.WriteString(c.shortType(types.output.node, maxResult))
 	}
 	b.WriteString(">")
-	if s := signatureRemarks(t, types, SummaryLine(t)); s != "" {
+	if s := signatureRemarks(t, types, strings.TrimSpace(SummaryLine(t)+" "+asksTag(t))); s != "" {
 		b.WriteString(" // ")
 		b.WriteString(s)
 	}
@@ -52,7 +52,7 @@ func pySignature(name string, t *core.Tool) string {
 		result = c.shortType(types.output.node, maxResult)
 	}
 	text := name + "(" + list + ") -> " + result
-	if s := signatureRemarks(t, types, strings.TrimSpace(SummaryLine(t)+" "+said)); s != "" {
+	if s := signatureRemarks(t, types, strings.TrimSpace(strings.TrimSpace(SummaryLine(t)+" "+said)+" "+asksTag(t))); s != "" {
 		text += "  # " + s
 	}
 	return text

@@ -22,6 +22,9 @@ const (
 func RenderStub(ts *core.Toolset, t *core.Tool, lang core.Language, d StubDetail) string {
 	python := lang == core.Python
 	name := ts.QualifiedName(t)
+	if d > Description {
+		t = ts.MarkTool(t)
+	}
 	if python {
 		name = pythonName(ts, t)
 	}

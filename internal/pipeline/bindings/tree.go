@@ -153,7 +153,7 @@ func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	if i < 0 {
 		return "", "", false
 	}
-	return path.Join(serversFolder, ServerFolders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapperSource(s.Tools[i]), true
+	return path.Join(serversFolder, ServerFolders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapperSource(ts.MarkTool(s.Tools[i])), true
 }
 
 // ListWrappers returns the sorted names of the files and folders in a folder of wrapper files. Names of folders end
@@ -202,7 +202,7 @@ func scriptFiles(ts *core.Toolset) iter.Seq[treeFile] {
 		ok := yield(treeFile{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames() }}) &&
 			yield(treeFile{serversFolder + "/index.ts", func() string { return serversIndex(ts, folders) }})
 		for _, s := range ts.Servers {
-			ok = ok && serverFiles(s, path.Join(serversFolder, folders[s.Name]), yield)
+			ok = ok && serverFiles(ts.MarkServer(s), path.Join(serversFolder, folders[s.Name]), yield)
 		}
 	}
 }

@@ -137,8 +137,16 @@ func toolDoc(t *core.Tool) typeDoc {
 		}
 	}
 	hint("@readonly", t.Annotations.ReadOnly)
-	hint("@destructive", t.Annotations.Destructive)
+	hint("@irreversible", t.Annotations.Destructive)
+	if tag := asksTag(t); tag != "" {
+		d.tags = append(d.tags, tag)
+	}
 	return d
+}
+
+// asksTag returns the tag of a tool about whose calls a person is asked, or "".
+func asksTag(t *core.Tool) string {
+	return [...]string{"", "@asks sometimes", "@asks"}[t.Asks]
 }
 
 func resultType(types *toolTypes) string {

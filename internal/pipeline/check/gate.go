@@ -44,20 +44,21 @@ type ProgramChecker struct {
 	typescript *typescript.ScriptChecker
 	python     *python.PythonChecker // nil if nothing parses Python here
 	level      rules.StrictnessLevel
-	trusted    func(server string) bool
+	effect     func(t *core.Tool) core.EffectInfo
 }
 
 // Options configures how programs are judged.
 type Options struct {
-	Start   typescript.ProcessStarter // makes the processes of the TypeScript compiler, which end with Close
-	Parser  python.CodeParser         // parses Python; without one, programs in Python are refused
-	Level   rules.StrictnessLevel     // how strictly
-	Trusted func(server string) bool  // whether a server's hints may lower the effect of its tools; nil trusts none
+	Start  typescript.ProcessStarter // makes the processes of the TypeScript compiler, which end with Close
+	Parser python.CodeParser         // parses Python; without one, programs in Python are refused
+	Level  rules.StrictnessLevel     // how strictly
+	// Effect returns the effect of a tool. If it is nil, annotations of servers cannot lower effects.
+	Effect func(t *core.Tool) core.EffectInfo
 }
 
 // New returns a ProgramChecker with these options.
 func New(o Options) *ProgramChecker {
-	g := &ProgramChecker{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
+	g := &ProgramChecker{typescript: typescript.New(o.Start), level: o.Level, effect: o.Effect}
 	if o.Parser != nil {
 		g.python = python.New(o.Parser)
 	}

@@ -22,5 +22,8 @@ func (g *ProgramChecker) riskOf(r rules.RuleReport, tools *core.Toolset, reached
 }
 
 func (g *ProgramChecker) toolEffect(t *core.Tool) core.EffectInfo {
-	return effect.OfTool(t, g.trusted != nil && g.trusted(t.Server))
+	if g.effect == nil {
+		return effect.OfTool(t, false)
+	}
+	return g.effect(t)
 }

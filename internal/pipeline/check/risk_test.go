@@ -10,6 +10,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/pipeline/check/python/parsertest"
 	"retort/internal/pipeline/check/rules"
+	"retort/internal/policy/effect"
 )
 
 // weighed describes a risk in one line: its score, level, tools with effects, files and hosts. It marks tools that
@@ -83,12 +84,12 @@ func TestRisk(t *testing.T) {
 func TestTrust(t *testing.T) {
 	tools := demoTools(t)
 	for _, trusted := range []bool{false, true} {
-		g := New(Options{Start: inside, Trusted: func(server string) bool { return trusted && server == "chat" }})
+		g := New(Options{Start: inside, Effect: func(t *core.Tool) core.EffectInfo { return effect.OfTool(t, trusted && t.Server == "chat") }})
 		verdict, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: "await chat.sendMessage({ channel: 'x', text: 'y' })", Language: core.TypeScript}, tools, nil)
 		if refusal != nil {
 			t.Fatal(refusal)
 		}
-		if got, want := verdict.Risk.Uses[0].Effect.Kind, map[bool]core.EffectKind{false: core.EffectDestructive, true: core.EffectWrite}[trusted]; got != want {
+		if got, want := verdict.Risk.Uses[0].Effect.Kind, map[bool]core.EffectKind{false: core.EffectIrreversible, true: core.EffectWrite}[trusted]; got != want {
 			t.Errorf("trusted %v: %s, want %s", trusted, got, want)
 		}
 		_ = g.Close()

@@ -94,7 +94,7 @@ func TestApprove(t *testing.T) {
 	for _, tool := range []string{"get", "delete"} {
 		_, _ = host.Call(t.Context(), core.ToolCall{Server: "a__b", Tool: tool})
 	}
-	if got := strings.Join(asked, "; "); got != "a__b.delete: permissionLevel: write_restricted, destructive" || strings.Join(up.calls, "; ") != "a__b get {}" {
+	if got := strings.Join(asked, "; "); got != "a__b.delete: permissionLevel: write_restricted, irreversible" || strings.Join(up.calls, "; ") != "a__b get {}" {
 		t.Errorf("asked %q, left %q", got, up.calls)
 	}
 }

@@ -13,17 +13,21 @@ import (
 // EffectJudge determines the effect of each call of one tool. It is safe for concurrent use.
 type EffectJudge struct {
 	effect   core.EffectInfo
-	database bool            // the tool says that it speaks to a database
-	spoken   bool            // it turns questions in plain words into queries
-	runs     bool            // its effect is that it runs what it is given, such as a query
-	choices  map[string]bool // arguments of which the schema lists the values
-	queries  map[string]bool // arguments that the schema says are queries
+	stated   core.EffectGrade // what the words of the tool's name show
+	database bool             // the tool says that it speaks to a database
+	spoken   bool             // it turns questions in plain words into queries
+	runs     bool             // its effect is that it runs what it is given, such as a query
+	raises   bool             // a call with an argument of the schema can be irreversible
+	fixed    bool             // a person has stated the effect
+	choices  map[string]bool  // arguments of which the schema lists the values
+	queries  map[string]bool  // arguments that the schema says are queries
 }
 
 // NewJudge returns an EffectJudge for a tool. If trusted is true, the tool's annotations may lower its effect.
 func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
 	j := &EffectJudge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
+	j.stated, _ = statedGrade(splitWords(t.Name))
 	j.database = saysDatabase(splitWords(about))
 	j.spoken = j.database && strings.Contains(strings.ToLower(about), "natural language")
 	name := judgeName(t.Name)
@@ -38,6 +42,7 @@ func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
 		return j
 	}
 	for key, p := range schema.Properties {
+		j.raises = j.raises || j.canRaise(key, p.Enum)
 		j.choices[key] = len(p.Enum) > 0
 		if saysDatabase(splitWords(p.Title + " " + p.Description)) {
 			j.queries[key] = true
@@ -45,6 +50,33 @@ func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
 	}
 	return j
 }
+
+// canRaise reports whether the argument with this name can make a call irreversible. values lists its values if they
+// are known.
+func (j *EffectJudge) canRaise(key string, values []any) bool {
+	words := splitWords(key)
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	if len(values) > 0 {
+		return actions[last] && slices.ContainsFunc(values, func(v any) bool {
+			name, ok := v.(string)
+			return ok && judgeName(name).kind == core.EffectIrreversible
+		})
+	}
+	return sure[last] || commands[last] || last == "method" || j.database && carriers[last]
+}
+
+// VariesBy reports whether the effect of a call can be milder than the effect of the tool, and whether an argument of
+// the tool's schema can make a call irreversible.
+func (j *EffectJudge) VariesBy() (milder, graver bool) {
+	return j.database && j.runs && !j.fixed, j.raises
+}
+
+// FixEffect replaces the effect of the tool by one that a person has stated. Arguments that name an action can still
+// make the effect of a call more severe.
+func (j *EffectJudge) FixEffect(e core.EffectInfo) { j.effect, j.fixed = e, true }
 
 // saysDatabase reports whether one of the words refers to a database or a query language.
 func saysDatabase(words []string) bool {
@@ -65,13 +97,35 @@ func (j *EffectJudge) ToolEffect() core.EffectInfo { return j.effect }
 func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.judgeDocument(args, "", 0)
-	switch {
-	case w.worst.kind > j.effect.Kind:
-		return core.EffectInfo{Kind: w.worst.kind, Reason: w.effectReason()}
-	case w.worst.kind < j.effect.Kind && j.database && j.runs && w.queries > 0 && w.others == 0:
-		return core.EffectInfo{Kind: w.worst.kind, Reason: w.effectReason()}
+	if j.fixed {
+		w.grade = core.GradeNone // what the name of an argument suggests is known to the person
 	}
-	return j.effect
+	worst := core.EffectInfo{Kind: w.worst.kind, Reason: w.effectReason()}
+	if worst.Kind == core.EffectIrreversible {
+		worst.Grade = max(w.worst.grade, w.grade, j.stated)
+	}
+	switch {
+	case worst.Kind > j.effect.Kind:
+		return worst
+	case worst.Kind < j.effect.Kind && !j.fixed && j.database && j.runs && w.queries > 0 && w.others == 0:
+		return worst
+	}
+	return j.withArguments(worst, w.grade, w.graded)
+}
+
+// withArguments returns the effect of the tool with the grade of a call's arguments, if that is graver: the grade of
+// what they do, or of the argument key, which shows it by its name.
+func (j *EffectJudge) withArguments(worst core.EffectInfo, keyGrade core.EffectGrade, key string) core.EffectInfo {
+	e := j.effect
+	switch {
+	case e.Kind != core.EffectIrreversible || max(worst.Grade, keyGrade) <= e.Grade:
+		return e
+	case worst.Grade >= keyGrade:
+		e.Grade, e.Reason = worst.Grade, worst.Reason
+	default:
+		e.Grade, e.Reason = keyGrade, e.Reason+", and it has the argument "+key
+	}
+	return e
 }
 
 // argumentWalk walks through the arguments of a call and keeps the most severe effect that it finds.
@@ -82,6 +136,8 @@ type argumentWalk struct {
 	queries int                 // arguments that were judged as queries
 	others  int                 // strings that were not, and could be anything
 	words   map[string][]string // of keys: arguments repeat them
+	grade   core.EffectGrade    // the gravest that the name of an argument shows
+	graded  string              // that argument
 }
 
 // splitKey returns the words of an argument's name. It caches them, because names repeat in lists.
@@ -89,6 +145,9 @@ func (w *argumentWalk) splitKey(key string) []string {
 	words, ok := w.words[key]
 	if !ok {
 		words = splitWords(key)
+		if g := gradeKey(words); g > w.grade {
+			w.grade, w.graded = g, key
+		}
 		if len(w.words) < maxKeys {
 			w.words[key] = words
 		}
@@ -104,8 +163,16 @@ func (w *argumentWalk) effectReason() string {
 }
 
 func (w *argumentWalk) raiseEffect(key string, kind core.EffectKind, verb string) {
-	if w.worst.verb == "" || kind > w.worst.kind {
-		w.worst.kind, w.worst.verb, w.key = kind, verb, key
+	j := textJudgement{kind: kind, verb: verb}
+	if kind == core.EffectIrreversible {
+		j.grade = gradeText(verb)
+	}
+	w.raiseJudgement(key, j)
+}
+
+func (w *argumentWalk) raiseJudgement(key string, j textJudgement) {
+	if w.worst.verb == "" || j.kind > w.worst.kind || j.kind == w.worst.kind && j.grade > w.worst.grade {
+		w.worst, w.key = j, key
 	}
 }
 
@@ -120,7 +187,7 @@ func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 	for len(text) > 0 {
 		kind, n, err := s.Next(text)
 		if err != nil || s.InString() {
-			w.raiseEffect(key, core.EffectDestructive, "something that is not JSON")
+			w.raiseEffect(key, core.EffectIrreversible, "something that is not JSON")
 			return
 		}
 		piece := text[:n]
@@ -135,6 +202,7 @@ func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 			key, keys = keys[len(keys)-1], keys[:len(keys)-1]
 		case jsonscan.Key:
 			key = unquoteJSON(piece)
+			w.splitKey(key)
 			w.judgeMember(key, s.NestingDepth())
 		case jsonscan.String:
 			w.judgeText(key, unquoteJSON(piece), nested)
@@ -161,14 +229,14 @@ func unquoteJSON(piece []byte) string {
 // or for a database also a command, like delete in {"command": {"delete": "users"}}.
 func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
-		w.raiseEffect(key, core.EffectDestructive, key)
+		w.raiseEffect(key, core.EffectIrreversible, key)
 	}
 	if w.judge.database && depth > 1 && !strings.ContainsAny(key, "_- ") {
 		w.judgeObject(key)
 	}
 }
 
-// judgeObject judges a key whose value is an object, such as {"deleteOne": {…}}. The key may name a destructive
+// judgeObject judges a key whose value is an object, such as {"deleteOne": {…}}. The key may name an irreversible
 // action.
 func (w *argumentWalk) judgeObject(key string) {
 	words := w.splitKey(key)
@@ -176,7 +244,7 @@ func (w *argumentWalk) judgeObject(key string) {
 		return
 	}
 	if first := lookupWord(words[0]); first.bare && first.class == destroys {
-		w.raiseEffect(key, core.EffectDestructive, first.verb)
+		w.raiseEffect(key, core.EffectIrreversible, first.verb)
 	}
 }
 
@@ -184,8 +252,8 @@ func (w *argumentWalk) judgeObject(key string) {
 func (w *argumentWalk) judgeFlag(key string) {
 	for _, text := range w.splitKey(key) {
 		word := lookupWord(text)
-		if word.class == destroys && word.bare || irreversible[text] || text == "force" && w.judge.effect.Kind > core.EffectRead {
-			w.raiseEffect(key, core.EffectDestructive, text)
+		if word.class == destroys && word.bare || lasting[text] || text == "force" && w.judge.effect.Kind > core.EffectRead {
+			w.raiseEffect(key, core.EffectIrreversible, text)
 		}
 	}
 }
@@ -211,9 +279,9 @@ func (w *argumentWalk) judgeText(key, value string, nested int) {
 		knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
 		w.judgeMethod(key, value)
 	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
-		w.raiseEffect(key, core.EffectDestructive, "a command")
+		w.raiseEffect(key, core.EffectIrreversible, "a command")
 	case programs[last] && w.judge.effect.Kind > core.EffectRead && !w.judge.database && strings.ContainsAny(value, "(;={<> \n"):
-		w.raiseEffect(key, core.EffectDestructive, "a program")
+		w.raiseEffect(key, core.EffectIrreversible, "a program")
 	case options[last]:
 		w.commandLine(key, value)
 		w.judgeQuery(key, last, value)
@@ -233,49 +301,51 @@ func knownMethod(value string) bool {
 	return len(value) <= 16 && httpMethods[strings.ToLower(strings.TrimSpace(value))] != unknown
 }
 
-// judgeMethod judges an HTTP method. An unknown method counts as destructive.
+// judgeMethod judges an HTTP method. An unknown method counts as irreversible.
 func (w *argumentWalk) judgeMethod(key, value string) {
 	switch httpMethods[strings.ToLower(strings.TrimSpace(value))] {
 	case reads:
 	case writes:
 		w.raiseEffect(key, core.EffectWrite, value)
 	default:
-		w.raiseEffect(key, core.EffectDestructive, value)
+		w.raiseJudgement(key, textJudgement{
+			kind: core.EffectIrreversible, grade: max(core.GradeOther, gradeText(value)), verb: value,
+		})
 	}
 }
 
 // commandLine judges text that becomes part of a command line, as in {"args": ["push", "--force"]}.
 func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
-		w.raiseEffect(key, core.EffectDestructive, "a command line")
+		w.raiseEffect(key, core.EffectIrreversible, "a command line")
 		return
 	}
 	for _, part := range strings.Fields(value) {
 		option := strings.TrimLeft(part, "-")
 		if option != part && (hard[option] || strings.HasPrefix(option, "force")) {
-			w.raiseEffect(key, core.EffectDestructive, part)
+			w.raiseEffect(key, core.EffectIrreversible, part)
 		}
-		if j := judgeName(option); j.kind > core.EffectRead && (option == part || j.kind == core.EffectDestructive) {
-			w.raiseEffect(key, j.kind, j.verb)
+		if j := judgeName(option); j.kind > core.EffectRead && (option == part || j.kind == core.EffectIrreversible) {
+			w.raiseJudgement(key, j)
 		}
 	}
 }
 
 // judgeRequest judges a request in natural language for a tool that turns it into a query. A request that does not
-// begin like a question counts as destructive.
+// begin like a question counts as irreversible.
 func (w *argumentWalk) judgeRequest(key, value string) {
 	words := splitWords(value)
 	if len(words) == 0 {
 		return
 	}
 	if first := lookupWord(words[0]); !questions[words[0]] && first.class != reads {
-		w.raiseEffect(key, core.EffectDestructive, "something that does not begin like a question")
+		w.raiseEffect(key, core.EffectIrreversible, "something that does not begin like a question")
 	}
 	for i, text := range words {
 		word := lookupWord(text)
 		changes := word.class == destroys || word.class == writes || word.class > reads && i > 0 && connective[words[i-1]]
 		if word.bare && changes {
-			w.raiseEffect(key, core.EffectDestructive, word.verb)
+			w.raiseEffect(key, core.EffectIrreversible, word.verb)
 		}
 	}
 }
@@ -283,7 +353,7 @@ func (w *argumentWalk) judgeRequest(key, value string) {
 // judgeAction judges an argument that names an action, as in {"action": "delete"}.
 func (w *argumentWalk) judgeAction(key, value string) {
 	if j := judgeName(value); j.kind > core.EffectRead {
-		w.raiseEffect(key, j.kind, j.verb)
+		w.raiseJudgement(key, j)
 	}
 }
 
@@ -292,7 +362,7 @@ func (w *argumentWalk) judgeAction(key, value string) {
 func (w *argumentWalk) judgeQuery(key, last, value string) {
 	if j, ok := judgeGraphQL(value); ok {
 		w.queries++
-		w.raiseEffect(key, j.kind, j.verb)
+		w.raiseJudgement(key, j)
 		if !sure[last] {
 			return
 		}
@@ -304,18 +374,20 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 	if w.judge.database || sure[last] {
 		if j, ok := judgeQuery(value); ok && carries {
 			w.queries++
-			w.raiseEffect(key, j.kind, j.verb)
+			w.raiseJudgement(key, j)
 			return
 		}
 		if sure[last] {
-			w.raiseEffect(key, core.EffectDestructive, "a statement that is not known")
+			w.raiseJudgement(key, textJudgement{
+				kind: core.EffectIrreversible, grade: gradeStatement(value), verb: "a statement that is not known",
+			})
 			return
 		}
 		w.judgeScript(key, value)
 	}
 	if carries || w.judge.database {
 		if j := mentionsQuery(value); j.verb != "" {
-			w.raiseEffect(key, j.kind, j.verb)
+			w.raiseJudgement(key, j)
 		}
 	}
 	if strings.ContainsAny(value, " \n\t(") {
@@ -331,7 +403,7 @@ func (w *argumentWalk) judgeScript(key, value string) {
 		"_rollover", "_execute",
 	} {
 		if strings.Contains(value, path) {
-			w.raiseEffect(key, core.EffectDestructive, path)
+			w.raiseEffect(key, core.EffectIrreversible, path)
 		}
 	}
 	if len(value) > maxQuery || !strings.Contains(value, ".") && !strings.Contains(value, "$") {
@@ -341,13 +413,13 @@ func (w *argumentWalk) judgeScript(key, value string) {
 	for i, t := range tokens {
 		called := t.kind == tokenWord && i > 0 && tokens[i-1].text == "." && i+1 < len(tokens) && tokens[i+1].text == "("
 		if j := judgeName(t.raw); called && j.kind > core.EffectRead {
-			w.raiseEffect(key, j.kind, j.verb)
+			w.raiseJudgement(key, j)
 		}
 		if t.text == "]" && i+1 < len(tokens) && tokens[i+1].text == "(" {
-			w.raiseEffect(key, core.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
+			w.raiseEffect(key, core.EffectIrreversible, "a function whose name is computed") // db.users["drop"]()
 		}
 		if t.text == "$" && i+1 < len(tokens) && (tokens[i+1].text == "out" || tokens[i+1].text == "merge") {
-			w.raiseEffect(key, core.EffectDestructive, "$"+tokens[i+1].text)
+			w.raiseEffect(key, core.EffectIrreversible, "$"+tokens[i+1].text)
 		}
 	}
 }
@@ -382,8 +454,8 @@ var (
 	actions = wordSet(
 		"action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure",
 	)
-	// irreversible contains words in option names that mark an action as impossible to undo.
-	irreversible = wordSet("permanent permanently irreversible hard")
+	// lasting contains words in option names that mark an action as impossible to undo.
+	lasting = wordSet("permanent permanently irreversible hard")
 
 	httpMethods = classesByWord(map[wordClass]string{
 		reads:  "get head options trace connect propfind report search",

@@ -28,13 +28,11 @@ type labelled struct {
 // kind parses the name of an effect.
 func kind(t testing.TB, effect string) core.EffectKind {
 	t.Helper()
-	for k := read; k <= destructive; k++ {
-		if k.String() == effect {
-			return k
-		}
+	k, ok := core.ParseEffect(effect)
+	if !ok {
+		t.Fatalf("%q is no effect", effect)
 	}
-	t.Fatalf("%q is no effect", effect)
-	return destructive
+	return k
 }
 
 // readLines decodes a corpus file that holds one JSON value on each line.

@@ -57,9 +57,11 @@ func judgeDescription(text string) textJudgement {
 				j.addFurtherVerb(verb)
 			}
 		}
-		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
+		words := splitWords(sentence)
+		for _, verb := range furtherVerbs(words, i == 0) {
 			j.addFurtherVerb(verb)
 		}
+		j.grade = max(j.grade, gradeFurther(words))
 		for _, verb := range sufferedVerbs(splitWords(sentence)) {
 			j.addFurtherVerb(verb)
 		}
@@ -94,12 +96,12 @@ func containsAny(text string, parts []string) bool {
 // addListedVerb raises the judgement to the effect of a verb, if that is more severe. The verb comes from the list
 // with which a description begins.
 func (j *textJudgement) addListedVerb(w knownWord) {
-	kind := core.EffectWrite
+	kind, grade := core.EffectWrite, j.grade
 	if w.class >= mayDestroy {
-		kind = core.EffectDestructive
+		kind, grade = core.EffectIrreversible, max(grade, gradeDescribed([]string{w.verb}))
 	}
-	if w.class > reads && kind > j.kind {
-		*j = textJudgement{kind: kind, verb: w.verb, raises: true}
+	if j.grade = grade; w.class > reads && kind > j.kind {
+		*j = textJudgement{kind: kind, grade: grade, verb: w.verb, raises: true}
 	}
 }
 
@@ -136,11 +138,12 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb makes the judgement destructive, unless it already is. The argument verb is the reason: a
-// destructive verb with which the description names a further action of the tool.
+// addFurtherVerb makes the judgement irreversible, unless it already is. The argument verb is the reason: a
+// irreversible verb with which the description names a further action of the tool.
 func (j *textJudgement) addFurtherVerb(verb string) {
-	if !j.raises || j.kind < core.EffectDestructive {
-		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
+	j.grade = max(j.grade, gradeDescribed([]string{verb}))
+	if !j.raises || j.kind < core.EffectIrreversible {
+		j.kind, j.verb, j.raises, j.leads = core.EffectIrreversible, verb, true, false
 	}
 }
 
@@ -148,6 +151,23 @@ func (j *textJudgement) addFurtherVerb(verb string) {
 // adjective, as in "permanently deleted rows". The argument rest is the text after the phrase.
 func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
+}
+
+// gradeObject returns the grade that the verb with which words begin shows together with its object.
+func gradeObject(words []string) core.EffectGrade {
+	return gradeDescribed(append([]string{words[0]}, objectWords(words[1:])...))
+}
+
+// gradeFurther returns the grade of further actions that a sentence names in the third person, as in "posts a note and
+// refunds the customer". They need not be certain enough to make the effect of a tool irreversible.
+func gradeFurther(words []string) (grade core.EffectGrade) {
+	for i, text := range words {
+		w := lookupWord(text)
+		if i > 0 && w.class >= mayDestroy && !w.bare && strings.HasSuffix(text, "s") && joining[words[i-1]] && !isNegated(words[:i]) {
+			grade = max(grade, gradeWord(w))
+		}
+	}
+	return grade
 }
 
 // splitSentences splits a text at the ends of sentences, lines and list items.
@@ -165,13 +185,15 @@ func leadingVerb(words []string) textJudgement {
 		w := withObject(lookupWord(text), nil, objectWords(words[i+1:]))
 		switch {
 		case making[w.verb] && goods[nounOf(lastOf(objectWords(words[i+1:])))]:
-			return textJudgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: true}
+			return textJudgement{kind: core.EffectIrreversible, grade: gradeObject(words[i:]), verb: w.verb, leads: true, raises: true}
 		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || hasDeterminer(words, i)):
 			return textJudgement{kind: core.EffectRead, verb: w.verb, leads: true}
 		case w.class == writes || w.class == mayWrite && hasDeterminer(words, i):
 			return textJudgement{kind: core.EffectWrite, verb: w.verb, leads: true, raises: true}
 		case w.class == destroys || w.class == mayDestroy && hasDeterminer(words, i):
-			return textJudgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
+			return textJudgement{
+				kind: core.EffectIrreversible, grade: gradeObject(words[i:]), verb: w.verb, leads: true, raises: !runsQuery(words[i:]),
+			}
 		}
 		return textJudgement{}
 	}
@@ -199,7 +221,7 @@ func lastOf(words []string) string {
 	return words[len(words)-1]
 }
 
-// managedVerbs returns the destructive verbs in a sentence that says what a tool manages, such as "Manages a list,
+// managedVerbs returns the irreversible verbs in a sentence that says what a tool manages, such as "Manages a list,
 // including adding and deleting items".
 func managedVerbs(words []string) (found []string) {
 	if len(words) == 0 || !managing[lookupWord(words[0]).verb] {
@@ -237,7 +259,7 @@ func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
 
-// furtherVerbs returns the destructive verbs that name further actions of the tool, as in "and deletes" or "will
+// furtherVerbs returns the irreversible verbs that name further actions of the tool, as in "and deletes" or "will
 // send". Verbs that are negated or have another subject do not count. At the beginning of a later sentence, a verb
 // counts only in the third person, because an imperative may be an instruction to the model.
 func furtherVerbs(words []string, first bool) []string {
@@ -259,7 +281,7 @@ func furtherVerbs(words []string, first bool) []string {
 	return found
 }
 
-// sufferedVerbs returns the destructive verbs that say what something will suffer, as in "the file will be deleted".
+// sufferedVerbs returns the irreversible verbs that say what something will suffer, as in "the file will be deleted".
 func sufferedVerbs(words []string) (found []string) {
 	for i, text := range words {
 		stem, past := strings.CutSuffix(text, "ed")
@@ -299,7 +321,7 @@ var (
 	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
 	// managing contains verbs, such as manage, that state the purpose of a tool instead of an action.
 	managing = wordSet("manage handle work interact operate administer control maintain")
-	// loses contains destructive verbs that count anywhere in a sentence, if they are in the third person and have an
+	// loses contains irreversible verbs that count anywhere in a sentence, if they are in the third person and have an
 	// object: "the server revokes the old token".
 	loses    = wordSet("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
 	negation = wordSet("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")

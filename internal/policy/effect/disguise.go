@@ -48,7 +48,7 @@ func undisguiseText(text string) []string {
 	return list
 }
 
-// findMisspelled returns the destructive verb that a word or its base form misspells, or "". A word that has a
+// findMisspelled returns the irreversible verb that a word or its base form misspells, or "". A word that has a
 // meaning of its own is not a misspelling.
 func findMisspelled(text string) string {
 	forms := wordForms(text)
@@ -65,7 +65,7 @@ func findMisspelled(text string) string {
 	return ""
 }
 
-// findMisspelling returns the destructive verb that a word misspells, or "". Unlike findMisspelled, it does not look
+// findMisspelling returns the irreversible verb that a word misspells, or "". Unlike findMisspelled, it does not look
 // for base forms.
 func findMisspelling(text string) string {
 	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeezeRepeats(text)
@@ -86,7 +86,7 @@ func isForm(text, verb string) bool {
 // verbSpelling holds a verb and its shortened forms, with which misspellings are compared.
 type verbSpelling struct{ verb, squeezed, consonants string }
 
-// verbSpellings returns the destructive English verbs that are long enough to be recognised despite a mistake.
+// verbSpellings returns the irreversible English verbs that are long enough to be recognised despite a mistake.
 var verbSpellings = sync.OnceValue(func() (list []verbSpelling) {
 	for _, verb := range append(strings.Fields(englishFinal), "refund") {
 		if len(verb) < 5 {
@@ -160,7 +160,7 @@ var oddLetters = &unicode.RangeTable{
 	},
 }
 
-// verbPhrases contains groups of words that name a destructive action only in combination.
+// verbPhrases contains groups of words that name an irreversible action only in combination.
 var verbPhrases = [][]string{
 	{"get", "rid"}, {"throw", "away"}, {"tear", "down"}, {"take", "down"}, {"bring", "down"}, {"knock", "down"}, {"burn", "down"},
 	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"},
@@ -191,7 +191,7 @@ var (
 		ĺl ļl ľl ŀl łl ñn ńn ņn ňn òo óo ôo õo öo øo ōo ŏo őo ŕr ŗr řr śs ŝs şs šs ţt ťt ŧt ùu úu ûu üu ũu ūu ŭu ůu űu ųu ŵw ýy ÿy ŷy źz żz žz ſs ƒf
 		аa вb еe ёe кk мm нh оo рp сc тt уy хx іi їi јj ѕs ԁd ӏl ԛq ԝw һh гr пn иu νv αa εe ιi κk οo ρp τt υu χx`)...)
 
-	// harmless contains words that differ from a destructive verb by one letter but have another meaning.
+	// harmless contains words that differ from an irreversible verb by one letter but have another meaning.
 	harmless = wordSet(`delivery expiry about amble amount annal annual annuli aport bank barrow black blanc bland blink blush bort brain budge burrow cager cancer chancel clabber clank
 		clubber cobber cuttle darin debase defend deist delate delict delint delis deluder delver demist demit deplete derain desist detract devaluate discord
 		distributee drawn drin duelist eager ease edict emigrate emit empire eradiate eras erose erse evacuate evoke excel excide excite excuse fettle

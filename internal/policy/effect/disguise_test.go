@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDisguisedNames checks that names with a disguised verb are judged destructive. Examples are verbs with digits,
-// mistakes, repeated letters, missing vowels or lookalike letters, and phrases that mean a destructive action.
+// TestDisguisedNames checks that names with a disguised verb are judged irreversible. Examples are verbs with digits,
+// mistakes, repeated letters, missing vowels or lookalike letters, and phrases that mean an irreversible action.
 func TestDisguisedNames(t *testing.T) {
 	for class, names := range map[string]string{
 		"digits": `d3l3te_user get_d3l3te_user list.r3m0ve list_d3l3t3 de1ete_row dr0p_table purg3_cache 5end_mail list_3xecute p4y_invoice list_delete2 view_send2
@@ -24,7 +24,7 @@ func TestDisguisedNames(t *testing.T) {
 		"inside names": `getAndDelteUser fetchThenR3move`,
 	} {
 		for _, name := range strings.Fields(names) {
-			if j := judgeName(name); j.kind != destructive {
+			if j := judgeName(name); j.kind != irreversible {
 				t.Errorf("%s: %s is judged %s (%q)", class, name, j.kind, j.verb)
 			}
 		}

@@ -24,22 +24,22 @@ func TestOfTool(t *testing.T) {
 		{name: "API-patch-page", want: write, reason: "patch"},
 		{name: "list_deleted_items", want: read, reason: "list"},
 		{name: "get_or_create_contact", want: write, reason: "create"},
-		{name: "delete_file", want: destructive, reason: "delete"},
-		{name: "refund", want: destructive, reason: "refund"},
-		{name: "slack_post_message", want: destructive, reason: "post"},
-		{name: "contacts", description: "Deletes a contact.", want: destructive, reason: "its description says delete"},
+		{name: "delete_file", want: irreversible, reason: "delete"},
+		{name: "refund", want: irreversible, reason: "refund"},
+		{name: "slack_post_message", want: irreversible, reason: "post"},
+		{name: "contacts", description: "Deletes a contact.", want: irreversible, reason: "its description says delete"},
 		{name: "contacts", description: "The contacts of a person.", want: write, reason: "nothing says"},
-		{name: "update_row", description: "Changes a row. This cannot be undone.", want: destructive, reason: "cannot be undone"},
-		{name: "list_issues", hints: core.ToolAnnotations{Destructive: &yes}, want: destructive, reason: "the server says that it may destroy"},
+		{name: "update_row", description: "Changes a row. This cannot be undone.", want: irreversible, reason: "cannot be undone"},
+		{name: "list_issues", hints: core.ToolAnnotations{Destructive: &yes}, want: irreversible, reason: "the server says that it may destroy"},
 		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, want: write, reason: "does not only read"},
-		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, want: destructive, reason: "not trusted"},
+		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, want: irreversible, reason: "not marked this server as trusted: set `servers.files.trusted: true`"},
 		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
 		{name: "send_mail", hints: core.ToolAnnotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
 		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
 		{name: "", want: write, reason: "nothing"},
 	} {
-		e := OfTool(&core.Tool{Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
-		if e.Kind != c.want || !strings.Contains(e.Reason, c.reason) {
+		e := OfTool(&core.Tool{Server: "files", Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
+		if e.Kind != c.want || !strings.Contains(e.Reason+e.Advice, c.reason) {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, e.Kind, e.Reason, c.want, c.reason)
 		}
 	}
@@ -83,6 +83,6 @@ func TestEffectsOfCatalogs(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d tools: %d read, %d write, %d destructive; %d have no annotations, of %d nothing says what they do",
-		total, counts[read], counts[write], counts[destructive], silent, untold)
+	t.Logf("%d tools: %d read, %d write, %d irreversible; %d have no annotations, of %d nothing says what they do",
+		total, counts[read], counts[write], counts[irreversible], silent, untold)
 }

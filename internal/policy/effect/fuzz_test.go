@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// FuzzName checks that a tool is judged destructive if a destructive verb is added to its name, or if its description
+// FuzzName checks that a tool is judged irreversible if an irreversible verb is added to its name, or if its description
 // begins with "Permanently deletes".
 func FuzzName(f *testing.F) {
-	for _, name := range []string{"list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
+	for _, name := range []string{"post_message", "refund", "reply_to_thread", "send_mail", "pay_out", "list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
 		f.Add(name, "Lists things.")
 	}
 	f.Fuzz(func(t *testing.T, name, description string) {
@@ -21,18 +21,40 @@ func FuzzName(f *testing.F) {
 		}
 		plain := OfTool(&core.Tool{Name: name, Description: description}, false)
 		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2", name + "_d3l3te", "remvoe-" + name} {
-			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != destructive {
+			if e := OfTool(&core.Tool{Name: with, Description: description}, false); e.Kind != irreversible {
 				t.Errorf("%q is judged %s (%s)", with, e.Kind, e.Reason)
 			}
 		}
 		raised := OfTool(&core.Tool{Name: name, Description: "Permanently deletes it. " + description}, false)
-		if raised.Kind < plain.Kind || raised.Kind != destructive {
+		if raised.Kind < plain.Kind || raised.Kind != irreversible {
 			t.Errorf("%q with a description that says delete is judged %s (%s)", name, raised.Kind, raised.Reason)
+		}
+		for _, with := range graded(name, description) {
+			if e := OfTool(&with, false); e.Kind == plain.Kind && e.Grade < plain.Grade {
+				t.Errorf("%q is %s, and %q (%q) is %s", name, plain.Grade, with.Name, with.Description, e.Grade)
+			}
 		}
 	})
 }
 
-// FuzzQuery checks that a query is not judged milder if comments, white space, another letter case or harmless
+// graded returns tools that are at least as grave as a tool with this name and description: with another letter case,
+// with a prefix or suffix, and with descriptions and annotations that call it harmless.
+func graded(name, description string) []core.Tool {
+	yes, no := true, false
+	tools := []core.Tool{
+		{Name: "my_" + name, Description: description}, {Name: name + "_v2", Description: description},
+		{Name: name, Description: description, Annotations: core.ToolAnnotations{ReadOnly: &yes}},
+		{Name: name, Description: description, Annotations: core.ToolAnnotations{Destructive: &no, OpenWorld: &no}},
+		{Name: name, Description: description + "\nPosts a message to a channel of your own workspace."},
+		{Name: name, Description: description, InputSchema: []byte(`{"properties": {"channel": {}, "text": {}, "ticket": {}}}`)},
+	}
+	if isASCII(name) && name == strings.ToLower(name) {
+		tools = append(tools, core.Tool{Name: strings.ToUpper(name), Description: description})
+	}
+	return tools
+}
+
+// FuzzQuery checks that a query is not judged milder, by its effect and then by its grade, if comments, white space, another letter case or harmless
 // statements are added to it.
 func FuzzQuery(f *testing.F) {
 	for _, c := range callCases {
@@ -50,12 +72,12 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s.text)
 	}
 	judge := NewJudge(&core.Tool{Server: "postgres", Name: "query"}, false)
-	call := func(text string) core.EffectKind {
+	call := func(text string) core.EffectInfo {
 		args, err := json.Marshal(map[string]string{"sql": text})
 		if err != nil {
-			return destructive
+			return core.EffectInfo{Kind: irreversible, Grade: core.GradeMoney}
 		}
-		return judge.CallEffect(args).Kind
+		return judge.CallEffect(args)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) || len(text) > 1<<16 {
@@ -63,8 +85,8 @@ func FuzzQuery(f *testing.F) {
 		}
 		plain := call(text)
 		for _, changed := range disguises(text) {
-			if k := call(changed); k < plain {
-				t.Errorf("%q is judged %s, and %q is %s", text, plain, changed, k)
+			if e := call(changed); plain.IsGraver(e) {
+				t.Errorf("%q is judged %s %s, and %q is %s %s", text, plain.Kind, plain.Grade, changed, e.Kind, e.Grade)
 			}
 		}
 	})
@@ -100,7 +122,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// FuzzCall checks that a call is judged destructive if a destructive action is added to any arguments, and that no
+// FuzzCall checks that a call is judged irreversible if an irreversible action is added to any arguments, and that no
 // text makes CallEffect panic.
 func FuzzCall(f *testing.F) {
 	for _, c := range callCases {
@@ -117,7 +139,7 @@ func FuzzCall(f *testing.F) {
 			return
 		}
 		with := `{"action": "delete_everything", "args": ` + args + `}`
-		if e := judge.CallEffect([]byte(with)); e.Kind != destructive {
+		if e := judge.CallEffect([]byte(with)); e.Kind != irreversible {
 			t.Errorf("%s(%s) is judged %s (%s)", name, with, e.Kind, e.Reason)
 		}
 	})

@@ -13,7 +13,7 @@ func judgeGraphQL(text string) (j textJudgement, ok bool) {
 		return textJudgement{}, false
 	}
 	if len(text) > maxQuery {
-		return textJudgement{kind: core.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
+		return textJudgement{kind: core.EffectIrreversible, grade: core.GradeMoney, verb: "a mutation that is too long to be judged"}, true
 	}
 	tokens := tokenizeQuery(dialects[len(dialects)-1], text)
 	braces, parens, mutates := 0, 0, false
@@ -34,8 +34,10 @@ func judgeGraphQL(text string) (j textJudgement, ok bool) {
 			ok, mutates = true, true
 			j.raiseEffect(core.EffectWrite, "mutation", false)
 		case mutates && braces == 1:
-			if name := judgeName(t.raw); name.kind > j.kind {
-				j.raiseEffect(name.kind, "mutation "+t.raw, false)
+			name := judgeName(t.raw)
+			name.verb = "mutation " + t.raw
+			if j.grade = max(j.grade, name.grade); name.kind > j.kind {
+				j.raiseJudgement(name)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ var wordLists = map[wordClass]string{
 		ideographic,
 }
 
-// englishFinal contains the destructive English verbs.
+// englishFinal contains the irreversible English verbs.
 const englishFinal = `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
 		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
 		abort shutdown reboot halt shred evict flush liquidate donate
@@ -77,7 +77,7 @@ const englishFinal = `delete remove destroy purge wipe erase truncate revoke ter
 		scuttle undelegate unprovision vaporize vaporise zeroize zeroise zeroout hdel srem zrem lrem lpop rpop spop
 		unfriend disinherit disown defund unallocate unenrol`
 
-// ideographic contains destructive verbs in scripts that put no spaces between words.
+// ideographic contains irreversible verbs in scripts that put no spaces between words.
 const ideographic = `删除 刪除 移除 清空 清除 销毁 銷毀 抹除 注销 註銷 撤销 撤銷 吊销 终止 終止 卸载 卸載 解雇 发送 發送 发布 發布 支付 付款 转账 轉帳 退款 购买 購買 执行 執行
 	削除 消去 抹消 破棄 解約 取り消 送信 送金 支払 購入 公開 実行 삭제 제거 파기 폐기 취소 해지 전송 발송 송금 결제 구매 실행`
 
@@ -123,7 +123,7 @@ var (
 	// changing contains verbs that change the object named after them: modify_order.
 	changing = wordSet("modify change edit amend update replace adjust alter")
 	// works contains nouns for things that are run, as in start_pipeline. What such a run does is defined elsewhere,
-	// so it may be destructive.
+	// so it may be irreversible.
 	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
 	// starting contains verbs that run the object named after them: start_pipeline.
 	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")

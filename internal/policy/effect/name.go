@@ -12,21 +12,32 @@ import (
 func judgeName(name string) textJudgement {
 	words := splitWords(name)
 	if isOdd(name) {
-		return textJudgement{kind: core.EffectDestructive, verb: "something in letters that look like others"}
+		return textJudgement{
+			kind: core.EffectIrreversible, grade: core.GradeMoney, verb: "something in letters that look like others",
+		}
 	}
 	if mixed, ok := mixesScripts(words); ok {
-		return textJudgement{kind: core.EffectDestructive, verb: "a word of several alphabets, " + mixed}
+		return textJudgement{kind: core.EffectIrreversible, grade: core.GradeMoney, verb: "a word of several alphabets, " + mixed}
 	}
+	j := judgeWords(words)
+	if j.kind == core.EffectIrreversible {
+		j.grade = gradeName(words, j.verb)
+	}
+	return j
+}
+
+// judgeWords judges the words of a name that has no odd letters, without its grade.
+func judgeWords(words []string) textJudgement {
 	j := textJudgement{kind: core.EffectRead}
 	words = withoutMethod(words, &j)
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
-		j.raiseEffect(core.EffectDestructive, "force push", false)
+		j.raiseEffect(core.EffectIrreversible, "force push", false)
 	}
 	if verb := findPhrase(words); verb != "" {
-		j.raiseEffect(core.EffectDestructive, verb, false)
+		j.raiseEffect(core.EffectIrreversible, verb, false)
 	}
 	if verb := scatteredVerb(words); verb != "" {
-		j.raiseEffect(core.EffectDestructive, verb, false)
+		j.raiseEffect(core.EffectIrreversible, verb, false)
 	}
 	end := significantLength(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
@@ -49,7 +60,7 @@ func judgeName(name string) textJudgement {
 	return readsNoun(j, words, end)
 }
 
-// scatteredVerb returns the destructive verb that an unknown word forms together with the words after it, as in
+// scatteredVerb returns the irreversible verb that an unknown word forms together with the words after it, as in
 // de-lete or d_e_l_e_t_e.
 func scatteredVerb(words []string) string {
 	for i := range words {
@@ -109,7 +120,7 @@ func withObject(w knownWord, before, rest []string) knownWord {
 	return w
 }
 
-// finals lists verbs that are destructive only together with certain nouns, such as "merge" with "contact".
+// finals lists verbs that are irreversible only together with certain nouns, such as "merge" with "contact".
 var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("disable suspend"), accounts},
 	{wordSet("merge"), merged},
@@ -127,7 +138,7 @@ var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("close exit"), wordSet("position trade account")},
 }
 
-// isIrreversible reports whether a verb is destructive with the given object.
+// isIrreversible reports whether a verb is irreversible with the given object.
 func isIrreversible(verb, object string) bool {
 	for _, f := range finals {
 		if f.verbs[verb] && f.objects[object] {
@@ -185,9 +196,9 @@ type wordPosition struct {
 func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok bool) {
 	switch w.class {
 	case destroys:
-		return core.EffectDestructive, false, w.bare || p.alone
+		return core.EffectIrreversible, false, w.bare || p.alone
 	case mayDestroy:
-		return core.EffectDestructive, p.reading != "" || w.isPlural(), p.alone || p.made || w.bare && (p.joined || w.countsAfterVerb(p))
+		return core.EffectIrreversible, p.reading != "" || w.isPlural(), p.alone || p.made || w.bare && (p.joined || w.countsAfterVerb(p))
 	case writes:
 		return core.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
 	case mayWrite:

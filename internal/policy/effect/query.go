@@ -6,14 +6,14 @@ import (
 	"retort/internal/core"
 )
 
-// maxQuery bounds the length of queries that are judged, in bytes. A longer query counts as destructive.
+// maxQuery bounds the length of queries that are judged, in bytes. A longer query counts as irreversible.
 const maxQuery = 256 << 10
 
 // judgeQuery returns the effect of a query in a common SQL dialect, Cypher or SPARQL. ok is false if the text is not
-// a query. An unknown statement, procedure or function counts as destructive.
+// a query. An unknown statement, procedure or function counts as irreversible.
 func judgeQuery(text string) (j textJudgement, ok bool) {
 	if len(text) > maxQuery {
-		return textJudgement{kind: core.EffectDestructive, verb: "a query that is too long to be judged"}, true
+		return textJudgement{kind: core.EffectIrreversible, grade: core.GradeDeletion, verb: "a query that is too long to be judged"}, true
 	}
 	if !startsQuery(text) {
 		return textJudgement{}, false
@@ -21,9 +21,9 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 	for _, d := range dialects {
 		q := queryText{tokens: tokenizeQuery(d, text), textJudgement: textJudgement{kind: core.EffectRead, verb: "select"}}
 		q.judgeTokens()
-		j.raiseEffect(q.kind, q.verb, false)
+		j.raiseJudgement(q.textJudgement)
 	}
-	return j, true
+	return j.gradeQuery(text), true
 }
 
 // startsQuery reports whether a text begins with a statement of any of the known query languages, or contains nothing
@@ -83,9 +83,9 @@ func (q *queryText) judgeTokens() {
 func (q *queryText) judgeQuoted(i int, kind queryTokenKind) {
 	switch {
 	case q.start == begins:
-		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
+		q.raiseUnknown()
 	case kind == tokenName && q.signAt(i+1) == "(" && !q.isCallName(i):
-		q.raiseEffect(core.EffectDestructive, "a function with a quoted name", false)
+		q.raiseEffect(core.EffectIrreversible, "a function with a quoted name", false)
 	}
 	q.start = inside
 }
@@ -99,7 +99,7 @@ func (q *queryText) judgeSign(i int, sign string) {
 		q.start = maybe
 	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.signAt(i+1) != ";":
 	case q.start == begins:
-		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
+		q.raiseUnknown()
 		q.start = inside
 	default:
 		q.start = inside
@@ -140,7 +140,7 @@ func (q *queryText) judgeWord(i int, w string) {
 	case q.graph && (w == "set" || w == "create" || w == "merge" || w == "foreach" || w == "load"):
 		q.raiseEffect(core.EffectWrite, w, false)
 	case q.graph && (w == "remove" || w == "detach"), q.sparq && (w == "clear" || w == "load" || w == "move" || w == "copy" || w == "add"):
-		q.raiseEffect(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectIrreversible, w, false)
 	case !q.isExcepted(i, w):
 		q.judgeAnywhere(i, w)
 	}
@@ -153,33 +153,33 @@ func (q *queryText) judgeWord(i int, w string) {
 func (q *queryText) judgeStatement(w string) {
 	switch statements[w] {
 	case unknown:
-		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
+		q.raiseUnknown()
 	case writes:
 		q.raiseEffect(core.EffectWrite, w, false)
 	case destroys:
-		q.raiseEffect(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectIrreversible, w, false)
 	}
 }
 
 // judgeAnywhere judges a word that changes data wherever it stands in a query. It may stand in a CTE, for example, or
 // after another statement without a semicolon.
 func (q *queryText) judgeAnywhere(i int, w string) {
-	if q.kind == core.EffectDestructive {
+	if q.kind == core.EffectIrreversible {
 		return // nothing is further
 	}
 	switch reserved[w] {
 	case writes:
 		q.raiseEffect(core.EffectWrite, w, false)
 	case destroys:
-		q.raiseEffect(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectIrreversible, w, false)
 	}
 	switch {
 	case w == "update" && !q.hasWordAhead(i, "where") && !q.isMergeUpdate(i):
-		q.raiseEffect(core.EffectDestructive, "update without where", false)
+		q.raiseEffect(core.EffectIrreversible, "update without where", false)
 	case w == "update" && q.matchesAll(i):
-		q.raiseEffect(core.EffectDestructive, "update where everything matches", false)
+		q.raiseEffect(core.EffectIrreversible, "update where everything matches", false)
 	case w == "restore" && (q.textAt(i+1) == "database" || q.textAt(i+1) == "log"):
-		q.raiseEffect(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectIrreversible, w, false)
 	}
 }
 
@@ -256,9 +256,13 @@ func (q *queryText) judgePragma(i int) {
 	}
 }
 
-// judgeFunction judges a function call at i. An unknown function counts as destructive.
+// judgeFunction judges a function call at i. An unknown function counts as irreversible.
 func (q *queryText) judgeFunction(i int, w string) {
-	if q.textAt(i-1) == "pragma" || q.kind == core.EffectDestructive {
+	if q.textAt(i-1) == "pragma" {
+		return
+	}
+	if q.kind == core.EffectIrreversible { // only the grade can rise
+		q.grade = max(q.grade, gradeText(w))
 		return
 	}
 	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.textAt(i-1) == "on" && q.first == "insert" {
@@ -275,7 +279,7 @@ func (q *queryText) judgeFunction(i int, w string) {
 	if q.signAt(i-1) == "." && (q.textAt(i-2) == "pg_catalog" || q.textAt(i-2) == "information_schema") && pureFunctions[w] {
 		return
 	}
-	q.raiseEffect(core.EffectDestructive, "the function "+w, false)
+	q.raiseEffect(core.EffectIrreversible, "the function "+w, false)
 }
 
 // isCallName reports whether the name at i, which a parenthesis follows, introduces a list of columns and not a
@@ -360,8 +364,28 @@ func mentionsQuery(text string) textJudgement {
 			}
 		}
 		if q.verb != "" {
-			j.raiseEffect(q.kind, q.verb, false)
+			j.raiseJudgement(q.textJudgement)
 		}
+	}
+	return j.gradeQuery(text)
+}
+
+// raiseUnknown raises the judgement because of a statement that is not known.
+func (q *queryText) raiseUnknown() {
+	q.raiseEffect(core.EffectIrreversible, "a statement that is not known", false)
+	q.strange = true
+}
+
+// gradeQuery returns the judgement of a query with the grade of an irreversible query: GradeDeletion, because it loses
+// data or may do so, or GradeMoney if it calls a function whose name says so, or if it has a statement that is not
+// known and a word that says so.
+func (j textJudgement) gradeQuery(text string) textJudgement {
+	if j.kind != core.EffectIrreversible {
+		return j
+	}
+	j.grade = max(j.grade, core.GradeDeletion)
+	if j.strange {
+		j.grade = max(j.grade, gradeStatement(text))
 	}
 	return j
 }

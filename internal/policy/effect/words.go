@@ -94,7 +94,7 @@ func wordForms(w string) []string {
 	return list
 }
 
-// gluedVerb returns the destructive verb with which a word begins or ends, as in deleteuser or tabledrop. Inflected
+// gluedVerb returns the irreversible verb with which a word begins or ends, as in deleteuser or tabledrop. Inflected
 // forms such as "deleted" do not count. In scripts without spaces between words, the verb may be anywhere.
 func gluedVerb(text string) string {
 	if strings.ContainsFunc(text, withoutBlanks) {

@@ -72,9 +72,9 @@ func riskTable() string {
 		what string
 		adds any
 	}{
-		{"the strongest effect of a tool that it can call: read, write, destructive", fmt.Sprintf("%d, %d, %d", weightRead, weightWrite, weightDestructive)},
+		{"the strongest effect of a tool that it can call: read, write, irreversible", fmt.Sprintf("%d, %d, %d", weightRead, weightWrite, weightIrreversible)},
 		{"each further tool that does more than read", fmt.Sprintf("%d, at most %d", weightMore, maxMore)},
-		{"a tool that writes, or a destructive one, can be called many times: in a loop, a callback, a recursion", fmt.Sprintf("%d, %d", weightLoop, 2*weightLoop)},
+		{"a tool that writes, or an irreversible one, can be called many times: in a loop, a callback, a recursion", fmt.Sprintf("%d, %d", weightLoop, 2*weightLoop)},
 		{"it computes which tools it calls", weightUnknown},
 		{"data that it reads from one server can be sent to another", weightAcross},
 		{"it writes files", weightWrites},

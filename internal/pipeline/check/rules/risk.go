@@ -52,19 +52,19 @@ func (r ProgramRisk) UsesNetwork() bool {
 
 // The points that make up a risk score.
 const (
-	weightRead        = 5
-	weightWrite       = 25
-	weightDestructive = 50
-	weightLoop        = 10 // of a write; twice for what cannot be taken back
-	weightMore        = 2  // for each further tool that does more than read
-	maxMore           = 10
-	weightUnknown     = 10
-	weightAcross      = 5 // what one server gives can go to another
-	weightWrites      = 3
-	weightDeletes     = 10
-	weightDomain      = 3
-	maxDomains        = 9
-	weightComplex     = 3
+	weightRead         = 5
+	weightWrite        = 25
+	weightIrreversible = 50
+	weightLoop         = 10 // of a write; twice for what cannot be taken back
+	weightMore         = 2  // for each further tool that does more than read
+	maxMore            = 10
+	weightUnknown      = 10
+	weightAcross       = 5 // what one server gives can go to another
+	weightWrites       = 3
+	weightDeletes      = 10
+	weightDomain       = 3
+	maxDomains         = 9
+	weightComplex      = 3
 )
 
 // weightOf maps the severity of a program's most severe finding to the points that this finding adds to the risk
@@ -132,9 +132,9 @@ func (w *riskWeighing) weighTools(uses []UsedTool, unknown bool) {
 	if unknown {
 		subject = fmt.Sprintf("it computes which of %d tools it calls, such as ", len(uses))
 	}
-	points := [...]int{weightRead, weightWrite, weightDestructive}[most.Effect.Kind]
+	points := [...]int{weightRead, weightWrite, weightIrreversible}[most.Effect.Kind]
 	w.addPart(points, "%s%s, %s: %s", subject, listNames(names[most.Effect.Kind]), effectMeanings[most.Effect.Kind], most.Effect.Reason)
-	beyond := len(names[core.EffectWrite]) + len(names[core.EffectDestructive])
+	beyond := len(names[core.EffectWrite]) + len(names[core.EffectIrreversible])
 	w.addPart(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
 	if unknown {
 		w.addPart(weightUnknown, "which tools it calls is unknown before it runs")

@@ -10,7 +10,7 @@ import (
 func TestWeigh(t *testing.T) {
 	read := UsedTool{Tool: "drive.getDocument", Effect: core.EffectInfo{Kind: core.EffectRead, Reason: "its name says get"}}
 	write := UsedTool{Tool: "crm.updateRecord", Effect: core.EffectInfo{Kind: core.EffectWrite, Reason: "its name says update"}}
-	destroy := UsedTool{Tool: "crm.deleteRecord", Effect: core.EffectInfo{Kind: core.EffectDestructive, Reason: "its name says delete"}}
+	destroy := UsedTool{Tool: "crm.deleteRecord", Effect: core.EffectInfo{Kind: core.EffectIrreversible, Reason: "its name says delete"}}
 	often := func(u UsedTool) UsedTool { u.Loop = true; return u }
 	for _, c := range []struct {
 		name    string
