@@ -102,7 +102,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 				return err
 			}
 			if shown := max(f.Count, len(f.Effects)); calls > 0 && calls < shown {
-				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls: %d is less than the %d calls of the request", calls, shown)
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls is %d but must be at least %d, because the request lists %d calls", calls, shown, shown)
 			}
 			if scope != "" && !slices.Contains(f.Scopes(), wanted) && f.Start {
 				return core.Errorf(core.KindInvalidArguments, "approvals", "--scope: possible for this request are %s", core.JoinScopes(f.Scopes()))
@@ -124,7 +124,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always; before a program starts also each")
-	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: at most so many calls of the tool, including those shown")
+	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: approve at most this many calls of the tool in this run, including the calls in the request")
 	return c
 }
 
@@ -199,8 +199,8 @@ func scopeText(scope core.ApprovalScope, calls int) string {
 
 var scopeTexts = map[core.ApprovalScope]string{
 	core.ScopeOnce: "this once", core.ScopeRun: "and all calls of this tool for the rest of this run",
-	core.ScopeEach:   "start the program, and ask about each call",
-	core.ScopeAlways: "and always, for arguments of this shape",
+	core.ScopeEach:   "start the program, and ask me about each call",
+	core.ScopeAlways: "and always, for arguments with the same names and types",
 }
 
 func (a approvalCommands) listWaiting() ([]approval.FoundApproval, error) {

@@ -84,12 +84,12 @@ func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.App
 	}
 	switch {
 	case q.Start:
-		choices = "y = yes, these calls · e = ask about each call · r = yes, and all other calls of these tools in this run · r 40 = at most 40 calls of each · n = no"
+		choices = "y = yes, these calls · e = ask me about each call · r = yes, and all other calls of these tools in this run · r 40 = at most 40 calls of each · n = no"
 		if slices.Contains(q.Scopes(), core.ScopeAlways) {
-			choices = strings.Replace(choices, "n = no", "a = always, for arguments of this shape · n = no", 1)
+			choices = strings.Replace(choices, "n = no", "a = always, for arguments with the same names and types · n = no", 1)
 		}
 	case q.HasScopes():
-		choices = "y = yes, once · r = yes, for the rest of this run · r 20 = for at most 20 calls · a = always, for arguments of this shape · n = no"
+		choices = "y = yes, once · r = yes, for the rest of this run · r 20 = for at most 20 calls · a = always, for arguments with the same names and types · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", replaceControls(q.RenderText()))
 	return askChoice(ctx, tty, choices, q)

@@ -179,7 +179,7 @@ func (a *Approval) reader() settingReader {
 		fieldReader{"autoApproveLow", "Run programs of low risk without asking. With false, programs and calls of higher risk wait for approval too.", readSwitch(&a.AutoApproveLow)},
 		fieldReader{"autoApproveMedium", "Run programs of medium risk, and calls that write, without asking, if low risk is approved too.", readSwitch(&a.AutoApproveMedium)},
 		fieldReader{"autoApproveHigh", "Run programs of high risk without asking, and with execute_full calls that cannot be undone, if low and medium risk are approved too. Critical risk always needs a person.", readSwitch(&a.AutoApproveHigh)},
-		fieldReader{"askFirst", "Ask about all calls of a program before it starts, as far as they can be known then. To find them, Retort first runs the program without its effects.", readSwitch(&a.AskFirst)},
+		fieldReader{"askFirst", "Ask once, before a program starts, about the calls that are expected to need approval. To find these calls, Retort first tries the program: calls that only read are sent, calls with effects are not. You are asked about other calls when the program makes them.", readSwitch(&a.AskFirst)},
 		fieldReader{"irreversible", "For grades of calls that cannot be undone: whether you are asked about each of them. It is stronger than permissionLevel and autoApproveHigh. By default these decide.", a.gradesReader()},
 		fieldReader{"timeout", "Time after which an approval request that nobody has answered is refused.", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
 		fieldReader{"wait", "How long a program waits for an approval if the client cannot ask the user. Then it is returned as pending, and can still be approved.", readDuration(&a.Wait, 0, 24*time.Hour)},

@@ -266,7 +266,7 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\nthe program says what the calls are for: %s\n", LegibleLine(a.Purpose))
 	}
 	if a.Start {
-		b.WriteString("\nthe program has not started; Retort ran it without its effects to find these calls\nyou are asked about other calls that need approval when the program makes them\n")
+		b.WriteString("\nnone of these calls has been made: Retort has only tried the program without calls that have effects\nif the program makes other calls that need approval, you will be asked about them\n")
 	}
 	if a.Optional {
 		b.WriteString("\nif you deny, the program continues without these calls\n")

@@ -23,18 +23,18 @@ func (q Question) ScopeTitle(s ApprovalScope) string {
 	if !q.Start {
 		return map[ApprovalScope]string{
 			ScopeOnce: "Approve once", ScopeRun: "Approve calls of this tool for the rest of this run",
-			ScopeAlways: "Always approve this tool for arguments of this shape",
+			ScopeAlways: "Always approve this tool for arguments with the same names and types",
 		}[s]
 	}
-	tools := "these tools"
-	if q.effectsTool() != "" {
-		tools = "this tool"
+	tools := q.effectsTool()
+	if tools == "" {
+		tools = "these tools"
 	}
 	return map[ApprovalScope]string{
 		ScopeOnce:   fmt.Sprintf("Approve these %d calls", len(q.Effects)),
-		ScopeEach:   "Start the program, and ask about each call",
-		ScopeRun:    "Approve these calls, and all other calls of " + tools + " in this run",
-		ScopeAlways: "Always approve " + tools + " for arguments of this shape",
+		ScopeEach:   "Start the program, and ask me about each call",
+		ScopeRun:    "Approve these calls, and all further calls of " + tools + " in this run",
+		ScopeAlways: "Approve these calls, and always approve " + tools + " for arguments with the same names and types",
 	}[s]
 }
 

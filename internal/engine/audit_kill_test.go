@@ -190,7 +190,7 @@ func readRecord(t *testing.T, dir string) recordedCounts {
 	}
 	r, ends := recordedCounts{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
 	for _, file := range files { // an engine that starts while another one still holds its file writes to the next
-		r.digest = closeChain(t, dir, file)
+		r.digest = recoverAuditFile(t, dir, file)
 		rows, err := sqlstore.OpenFile(t.Context(), file, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
@@ -214,9 +214,10 @@ func readRecord(t *testing.T, dir string) recordedCounts {
 	return r
 }
 
-// closeChain opens a file of the audit log, which records the end of its unfinished executions, and closes it again.
-// It returns the function that computes the digests of arguments in this log.
-func closeChain(t *testing.T, dir, file string) (digest func([]byte) string) {
+// recoverAuditFile opens a file of the audit log and closes it again. Opening it adds an end entry for each execution that
+// was unfinished when its engine was killed. recoverAuditFile returns the function that computes digests of arguments with
+// the key of this log.
+func recoverAuditFile(t *testing.T, dir, file string) (digest func([]byte) string) {
 	t.Helper()
 	keys := audit.LogKeys{}
 	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }

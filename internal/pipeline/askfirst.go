@@ -19,13 +19,14 @@ import (
 // maxRehearsal bounds the time that a program may run to find out which calls it will make.
 const maxRehearsal = 10 * time.Second
 
-// askFirst asks a person, before a program starts, about the calls that it is expected to make and that need approval.
-// To find these calls, it runs the program without its effects. It asks nobody if the settings disable it, if the
-// program cannot be run in this way, or if there would be a question about a single call only: that is asked when the
-// call is made. An approval covers exactly the listed calls, so a program that behaves differently when it really runs
-// gains nothing.
+// askFirst asks a person, before a program starts, to approve the calls that the program is expected to make and that
+// need approval. It finds these calls with a rehearsal: a run in which calls that only read are sent to the servers, and
+// calls with effects are not. It asks nothing if the settings disable it, if the program cannot be rehearsed, or if the
+// program makes a single call with effects; a person is asked about that call when the program makes it. An approval
+// covers only the listed calls: if the real run makes others, a person is asked about each of them. If the person says
+// no, askFirst returns an error, and the program must not start.
 func (x *programExecution) askFirst(ctx context.Context, v check.Verdict, spec sandbox.SandboxSpec) *core.Error {
-	if !x.isWorthRehearsing(v.Risk) {
+	if !x.shouldRehearse(v.Risk) {
 		return nil
 	}
 	calls := &expectedCalls{real: x, rehearsal: relay.NewRehearsal(), other: map[otherCalls]int{}}
@@ -46,10 +47,10 @@ func (x *programExecution) askFirst(ctx context.Context, v check.Verdict, spec s
 	return refused
 }
 
-// isWorthRehearsing reports whether a program may make several calls with effects, of which a person must be asked about
-// at least one. Programs that use the network or commands cannot be rehearsed, because these would have effects.
-// Programs that call approve ask for themselves.
-func (x *programExecution) isWorthRehearsing(r rules.ProgramRisk) bool {
+// shouldRehearse reports whether a program may make several calls with effects, at least one of which needs approval. It
+// returns false for programs that use the network or run commands, because a rehearsal could not hold back their effects,
+// and for programs that call the function approve, because they ask for approval themselves.
+func (x *programExecution) shouldRehearse(r rules.ProgramRisk) bool {
 	if !x.pipeline.Approvals.AskFirst || x.plan != nil || x.req.Code == "" || r.UsesNetwork() ||
 		strings.Contains(x.req.Code, "approve(") {
 		return false
@@ -75,8 +76,8 @@ func (x *programExecution) isWorthRehearsing(r rules.ProgramRisk) bool {
 // isRehearsing reports whether this is the run that finds out what a person has to be asked about.
 func (x *programExecution) isRehearsing() bool { return x.plan != nil && x.plan.expected != nil }
 
-// rehearse runs the program without its effects, and collects the calls with effects that it would make. Whatever goes
-// wrong in this run is of no consequence: calls that were not found are asked about when they are made.
+// rehearse runs the program without sending calls with effects, and collects these calls. Errors in this run do no harm:
+// a person is asked about calls that were not found when the real run makes them.
 func (x *programExecution) rehearse(ctx context.Context, calls *expectedCalls, v check.Verdict, spec sandbox.SandboxSpec) {
 	limited := min(x.req.Limits.Timeout, maxRehearsal)
 	run, err := x.execution.openProgram(&effectPlan{
@@ -161,11 +162,11 @@ func (c *expectedCalls) addCall(t *core.Tool, call core.ToolCall, d policy.Acces
 	}
 	switch {
 	case c.rehearsal.DependsOnEffects(call.Arguments):
-		c.addOther(t, "its arguments depend on results that are not known yet")
+		c.addOther(t, "the arguments of these calls are not known yet")
 	case t.RequiresApproval() || rules.ReadArguments(call.Tool, call.Arguments).Critical != "" || c.real.findRepeats(t, call).rule != "":
-		c.addOther(t, "each of these calls is asked about when it is made")
+		c.addOther(t, "you are asked about each of these calls when it is made")
 	case c.isCovered(t, call, d) || !c.real.addToBatch(&c.batch, relay.JudgedCall{ToolCall: call, Definition: t, Decision: d}):
-		c.addOther(t, "this needs no approval")
+		c.addOther(t, "these calls need no approval")
 	}
 	return nil
 }
@@ -185,7 +186,11 @@ func (c *expectedCalls) isCovered(t *core.Tool, call core.ToolCall, d policy.Acc
 // describeOthers returns a line for each tool whose calls the question does not list, with their number and the reason.
 func (c *expectedCalls) describeOthers() (lines []string) {
 	for other, n := range c.other {
-		lines = append(lines, fmt.Sprintf("the program also calls %s (%d): %s", other.tool, n, other.reason))
+		times := "once"
+		if n > 1 {
+			times = fmt.Sprintf("%d times", n)
+		}
+		lines = append(lines, fmt.Sprintf("the program is also expected to call %s %s; %s", other.tool, times, other.reason))
 	}
 	slices.Sort(lines)
 	return lines

@@ -23,8 +23,8 @@ const (
 // simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
 func PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, nil) }
 
-// PlaceholderMark marks placeholder values, so that they can be found in the arguments of later calls. The zero value
-// is not usable; use NewPlaceholderMark.
+// PlaceholderMark marks the placeholder values that programs get in place of the results of calls that were not sent, so
+// that they can be recognized in the arguments of later calls. Use NewPlaceholderMark; the zero value is not usable.
 type PlaceholderMark struct {
 	text   string
 	number string // decimal digits

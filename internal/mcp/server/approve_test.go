@@ -277,7 +277,7 @@ func TestElicitationBeforeStart(t *testing.T) {
 					if forms.Add(1) > 1 {
 						return accept(c.later), nil
 					}
-					for _, want := range []string{"the program has not started", "arguments that differ:\n", "1.txt", "3.txt", "not known yet"} {
+					for _, want := range []string{"none of these calls has been made", "arguments that differ:\n", "1.txt", "3.txt", "are not known yet"} {
 						if !strings.Contains(r.Params.Message, want) {
 							t.Errorf("the form lacks %q: %s", want, r.Params.Message)
 						}

@@ -313,7 +313,7 @@ func (t *ApprovalTable) grantScope(e *tableEntry) {
 		return
 	}
 	if e.Start {
-		t.grantExpected(e)
+		t.grantWiderScope(e)
 		return
 	}
 	if !e.HasScopes() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {

@@ -6,9 +6,9 @@ import (
 	"retort/internal/core"
 )
 
-// checkScope returns an error if an answer to q has a scope that q does not offer, or covers fewer calls than q lists.
-// An answer to other questions than those before the start of a program may have a scope that is too wide: it then
-// counts as once.
+// checkScope returns an error if an answer does not fit q, a question that is asked before a program starts: if q does not
+// offer its scope, or if its limit on calls is lower than the number of calls that q lists. For all other questions, it
+// refuses only ScopeEach. A scope that is too wide for them is treated as ScopeOnce.
 func checkScope(q core.Question, a core.ApprovalAnswer) *core.Error {
 	if (q.Start || a.Scope == core.ScopeEach) && !slices.Contains(q.Scopes(), a.Scope) {
 		return core.Errorf(core.KindInvalidArguments, "approval", "this question cannot be approved with the scope %s", a.Scope).
@@ -19,15 +19,16 @@ func checkScope(q core.Question, a core.ApprovalAnswer) *core.Error {
 	}
 	for _, e := range q.Effects {
 		if n := q.CountCalls(e.Server, e.Tool); a.Calls < n {
-			return core.Errorf(core.KindInvalidArguments, "approval", "calls: %d is less than the %d calls of %s.%s that were shown", a.Calls, n, e.Server, e.Tool)
+			return core.Errorf(core.KindInvalidArguments, "approval", "calls is %d but must be at least %d, because the request lists %d calls of %s.%s", a.Calls, n, n, e.Server, e.Tool)
 		}
 	}
 	return nil
 }
 
-// grantExpected stores what the answer to a question before the start of a program covers beyond the calls that the
-// question lists. The caller must hold mu.
-func (t *ApprovalTable) grantExpected(e *tableEntry) {
+// grantWiderScope handles the answer to a question that was asked before a program started. If the answer covers more than
+// the listed calls, such as all calls of a tool in this run, grantWiderScope stores that approval. It does not store the
+// approval of the listed calls, which the caller of PutQuestion does. The caller must hold t.mu.
+func (t *ApprovalTable) grantWiderScope(e *tableEntry) {
 	if !e.answer.Approve || e.answer.Scope != core.ScopeRun && e.answer.Scope != core.ScopeAlways {
 		return
 	}

@@ -18,10 +18,11 @@ const (
 	maxAnswerBytes = 2 << 20     // of all together; they do not count towards the engine's memory budget
 )
 
-// Rehearsal connects the two runs of a program that Retort first runs without its effects, to find out what a person
-// has to be asked about. In the rehearsal, it keeps the answers of calls that only read. In the real run, equal calls get
-// these answers, in the same order, so that servers are not asked twice. Each run does so only until its first call with
-// effects. It is safe for concurrent use.
+// Rehearsal carries the answers of calls that only read from the rehearsal of a program to its real run, so that servers
+// are not asked twice. The rehearsal records these answers. In the real run, a call of the same tool with the same
+// arguments gets the recorded answer. Repeated calls get their answers in the order in which they were recorded.
+// Recording and reuse end at the first call with effects of their run, because later answers can depend on that call. It
+// is safe for concurrent use.
 type Rehearsal struct {
 	mark *jsonschema.PlaceholderMark
 
@@ -62,9 +63,10 @@ func (h *Rehearsal) placeholderFor(t *core.Tool) json.RawMessage {
 	return h.mark.PlaceholderFor(t.AnswerSchema())
 }
 
-// readOnce makes a call that only reads, or returns the answer of the rehearsal in its place. A rehearsal does not send
-// calls whose arguments are not known; the program gets a placeholder then.
-func (h *Rehearsal) readOnce(t *core.Tool, c core.ToolCall, send func() (core.CallResult, error)) (core.CallResult, error) {
+// readOrReuse makes a call that only reads. In the real run, it returns the answer recorded in the rehearsal instead, if
+// there is one. In a rehearsal, it does not send a call whose arguments contain a placeholder, and returns a placeholder as
+// the answer.
+func (h *Rehearsal) readOrReuse(t *core.Tool, c core.ToolCall, send func() (core.CallResult, error)) (core.CallResult, error) {
 	if h == nil {
 		return send()
 	}
