@@ -60,13 +60,13 @@ func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 // Queue returns the directory of the jobs.
 func (d Dir) Queue() string { return d.join("queue") }
 
-// Registry returns the file with the most recently fetched list of servers of an MCP registry.
+// Registry returns the file of the most recently fetched list of servers of an MCP registry.
 func (d Dir) Registry() string { return d.join("registry.json") }
 
 // Skills returns the directory of the skills of a project.
 func (d Dir) Skills() string { return d.join("skills") }
 
-// Spool returns the directory for answers that are too large to keep in memory.
+// Spool returns the directory of answers that are too large to keep in memory.
 func (d Dir) Spool() string { return d.join("spool") }
 
 // State returns the directory of values that programs keep from one execution to the next.
