@@ -21,10 +21,10 @@ func TestConversionsLoseNothing(t *testing.T) {
 		converted any
 		lost      []string
 	}{
-		"outcome": {newOutcome(filledValue[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Reason"}},
+		"outcome": {newOutcome(filledValue[core.Outcome]()), []string{"Artifacts.Modified", "Approvals.Effects.Count", "Approvals.Effects.IDs", "Effects.Count", "Effects.IDs", "Calls.Grade", "Calls.Reason"}},
 		"job": {newJob(filledValue[core.JobState]()), []string{
 			"Outcome.Artifacts.Modified", "Outcome.Approvals.Effects.Count", "Outcome.Approvals.Effects.IDs", "Outcome.Effects.Count",
-			"Outcome.Effects.IDs", "Outcome.Calls.Reason",
+			"Outcome.Effects.IDs", "Outcome.Calls.Grade", "Outcome.Calls.Reason",
 		}},
 		"found":      {newFound(filledValue[core.FoundTools]()), nil},
 		"definition": {newDefinition(filledValue[core.ToolDefinition]()), nil},

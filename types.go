@@ -145,6 +145,7 @@ type ToolCall struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // canonical JSON: sorted names, no blanks
 	Effect    string          `json:"effect,omitempty"`    // "write" or "irreversible"
+	Grade     string          `json:"grade,omitempty"`     // grade of an irreversible call, such as "money"
 	Reason    string          `json:"reason,omitempty"`
 	Count     int             `json:"count,omitempty"` // number of answered calls of the tool; 0 for a single call
 	IDs       []string        `json:"ids,omitempty"`   // short IDs in the arguments of these calls
@@ -193,11 +194,11 @@ func newOutcome(o core.Outcome) Outcome {
 }
 
 func newSentCall(c core.SentCall) ToolCall {
-	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, "", c.Count, c.IDs}
+	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, "", "", c.Count, c.IDs}
 }
 
 func newIntendedCall(c core.IntendedCall) ToolCall {
-	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason, 0, nil}
+	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Grade, c.Reason, 0, nil}
 }
 
 // Error is the type of all errors that this package returns. Message names the cause; Hint names the next step. Line
@@ -315,7 +316,8 @@ func newApproval(a core.Approval) Approval {
 		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Count: a.Count, By: a.By, Scope: Scope(a.Scope),
 		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session, Principal: a.Principal, Client: a.Client,
 		Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
-		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule, Risk: a.Risk,
+		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule,
+		Risk:  a.Risk,
 		Level: a.Level, Reasons: a.Reasons, Login: a.Login, Text: a.RenderText(),
 	}
 }

@@ -136,6 +136,9 @@ func describeSituation(s config.Settings) report.ReportInput {
 	set("approval.autoApproveLow", formatSwitch(s.Approval.AutoApproveLow))
 	set("approval.autoApproveMedium", formatSwitch(s.Approval.AutoApproveMedium))
 	set("approval.autoApproveHigh", formatSwitch(s.Approval.AutoApproveHigh))
+	for _, grade := range slices.Sorted(maps.Keys(s.Approval.Irreversible)) {
+		set("approval.irreversible."+grade, s.Approval.Irreversible[grade])
+	}
 	set("approval.webhook", formatPresence(s.Approval.Webhook.URL != ""))
 	set("piiTokenization", formatSwitch(s.PIITokenization))
 	for _, name := range slices.Sorted(maps.Keys(s.PII.Modes)) {
@@ -219,6 +222,9 @@ func serverRules(s config.ServerSettings) string {
 	}
 	if s.Trusted {
 		parts = append(parts, "trusted")
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(s.Effects)) {
+		parts = append(parts, "effect "+pattern+" "+s.Effects[pattern])
 	}
 	if s.Changes != "" {
 		parts = append(parts, "toolChanges "+string(s.Changes))

@@ -79,7 +79,7 @@ func (x *programExecution) approveBatch(ctx context.Context, raw json.RawMessage
 // batchQuestion returns the question about the calls of a batch.
 func (x *programExecution) batchQuestion(b judgedBatch) core.Question {
 	q := x.newQuestion(strings.Join(distinct(b.reasons), "; "))
-	q.Effects = b.effects
+	q.Effects, q.Why = b.effects, explainCalls(b.effects)
 	q.Critical, q.Crosses = strings.Join(distinct(b.critical), "; "), strings.Join(distinct(b.crosses), "; ")
 	q.Impact, q.Discreet = &core.Impact{Reversible: true}, &core.Impact{Reversible: true}
 	for _, e := range b.effects {

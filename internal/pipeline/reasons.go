@@ -19,7 +19,7 @@ func (x *programExecution) explainCall(t *core.Tool, c core.ToolCall, d policy.A
 		said = append(said, "Its arguments contain a critical command ("+critical+"), which no earlier approval covers.")
 	}
 	if x.changeReason(t) != "" {
-		said = append(said, "The definition of "+name+" has changed since you trusted it. To trust the new one: `retort tools --trust "+name+"`.")
+		said = append(said, "The definition of "+name+" has changed since you trusted it: `retort tools --changed "+c.Server+"`.")
 	}
 	return strings.Join(said, " ")
 }
@@ -37,6 +37,17 @@ func explainEffect(name string, d policy.AccessDecision) string {
 		text += " Your settings ask about each such call of this user."
 	}
 	return text
+}
+
+// explainCalls returns what the reasons of calls have in common: the sentences about each of them if these are the same,
+// else "". A question shows the other reasons next to the calls.
+func explainCalls(effects []core.IntendedCall) string {
+	for _, e := range effects {
+		if e.Reason != effects[0].Reason {
+			return ""
+		}
+	}
+	return effects[0].Reason
 }
 
 // explainProgram returns the sentence that tells a person why Retort asks about a program before it runs.
