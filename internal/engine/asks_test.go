@@ -98,3 +98,26 @@ func markIn(definition string) string {
 	}
 	return ""
 }
+
+// TestReloadOfGrades checks that a changed rule for a grade, and a changed statement about a tool, take effect without
+// a restart.
+func TestReloadOfGrades(t *testing.T) {
+	const stated = "servers: {eye: {effects: {add_note: send_inside}}}\n"
+	for _, c := range []struct {
+		before, after string
+		asks          int64
+	}{
+		{"", stated, 1}, {stated, "enabled: true", 0}, // an empty file would change nothing
+		{stated, stated + "approval: {irreversible: {send_inside: approve}}", 0},
+		{stated + "approval: {irreversible: {send_inside: approve}}", stated + "approval: {irreversible: {send_inside: ask}}", 1},
+	} {
+		r := reloadable(t, c.before)
+		r.WaitForServers(t.Context())
+		r.change(c.after)
+		var asked atomic.Int64
+		ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
+		if o := r.Call(ctx, engine.Request{}, "eye.add_note", json.RawMessage(`{}`)); o.Status != core.StatusOK || asked.Load() != c.asks {
+			t.Errorf("%q, then %q: %s, %v, asked %d times", c.before, c.after, o.Status, o.Error, asked.Load())
+		}
+	}
+}
