@@ -316,8 +316,7 @@ func newApproval(a core.Approval) Approval {
 		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Count: a.Count, By: a.By, Scope: Scope(a.Scope),
 		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session, Principal: a.Principal, Client: a.Client,
 		Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
-		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule,
-		Risk:  a.Risk,
+		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule, Risk: a.Risk,
 		Level: a.Level, Reasons: a.Reasons, Login: a.Login, Text: a.RenderText(),
 	}
 }
