@@ -115,7 +115,7 @@ func TestReloadOfGrades(t *testing.T) {
 		r.WaitForServers(t.Context())
 		r.change(c.after)
 		var asked atomic.Int64
-		ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
+		ctx := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true}, &asked))
 		if o := r.Call(ctx, engine.Request{}, "eye.add_note", json.RawMessage(`{}`)); o.Status != core.StatusOK || asked.Load() != c.asks {
 			t.Errorf("%q, then %q: %s, %v, asked %d times", c.before, c.after, o.Status, o.Error, asked.Load())
 		}
