@@ -113,7 +113,7 @@ func TestReloadOfGrades(t *testing.T) {
 	} {
 		r := reloadable(t, c.before)
 		r.WaitForServers(t.Context())
-		r.change(c.after)
+		r.writeSettings(c.after)
 		var asked atomic.Int64
 		ctx := core.WithChannel(t.Context(), fixedAnswer(core.ApprovalAnswer{Approve: true}, &asked))
 		if o := r.Call(ctx, engine.Request{}, "eye.add_note", json.RawMessage(`{}`)); o.Status != core.StatusOK || asked.Load() != c.asks {
