@@ -21,7 +21,7 @@ import (
 const (
 	maxHead     = 64 << 10
 	headTimeout = 30 * time.Second
-	idleTimeout = 2 * time.Minute // limit for the pause between two requests on a connection
+	idleTimeout = 2 * time.Minute // maximum pause between two requests on a connection
 )
 
 // ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT and requests
@@ -52,7 +52,7 @@ type proxyConn struct {
 	ctx    context.Context
 	conn   net.Conn
 	in     *bufio.Reader
-	origin Target // of requests that do not name one, inside of a tunnel for http
+	origin Target // target of requests that name no host, in a tunnel for plain http
 }
 
 // serveRequest answers one request, and reports whether another request may follow on the same connection.
@@ -112,8 +112,8 @@ func StatusPhrase(message string) string {
 }
 
 // peekHead returns the head of the next request, including the empty line at its end, without consuming it. It calls
-// begun after the first byte. If the head is invalid or too long, it returns a typed error. It returns read errors
-// unchanged.
+// begun when the first byte has arrived. If the head is invalid or too long, it returns a typed error. It returns read
+// errors unchanged.
 func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 type requestHead struct {
 	method, target, version string
 	host                    string // value of the Host header, or ""
-	length                  string // Content-Length
+	length                  string // value of the Content-Length header
 	chunked, upgrade        bool
 }
 

@@ -16,31 +16,32 @@ import (
 // Decision says whether an attempt to connect was allowed or refused, or has ended.
 type Decision string
 
-// Values of Decision. An Allowed attempt is followed by Ended, or by Refused if a later check denied it.
+// Decisions about an attempt. Allowed is followed by Ended, or by Refused if a later check denies the attempt.
 const (
 	Allowed Decision = "allowed"
 	Refused Decision = "refused"
 	Ended   Decision = "ended"
 )
 
-// ConnectionAttempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
+// ConnectionAttempt describes one request or tunnel of a program for the audit log. It contains no path, header or
+// body.
 type ConnectionAttempt struct {
 	Decision       Decision
-	Host           string // as the program wrote it if it is not a valid name
-	Port           int    // may be 0
+	Host           string // host name in normal form, or as the program wrote it if it is invalid
+	Port           int    // port number; 0 if unknown
 	Protocol       string
-	Reason         *core.Error // why it was refused or failed
-	Blacklisted    bool        // the blacklist names the host, or an address that it leads to
-	Sent, Received int64       // bytes of bodies and tunnels; set when the attempt has ended
+	Reason         *core.Error // why the attempt was refused or failed; nil otherwise
+	Blacklisted    bool        // whether the blacklist names the host or an address that it resolves to
+	Sent, Received int64       // number of bytes in bodies or tunnels; set when the attempt has ended
 	Took           time.Duration
 }
 
-// ExecutionHooks connects a Session to the execution that it serves. All fields may be zero.
+// ExecutionHooks connects a Session to the execution that it serves. Every field is optional.
 type ExecutionHooks struct {
-	// Note is called with every attempt. An allowed request is sent only after Note has returned, and not if it
-	// returns an error. It must be safe for concurrent use. It may be nil.
+	// Note is called with every attempt. An allowed request is sent only after Note has returned nil. Note must be
+	// safe for concurrent use. A nil Note is not called.
 	Note func(ConnectionAttempt) *core.Error
-	// Rehearses marks a dry run. A dry run sends only requests whose method only reads.
+	// Rehearses marks a dry run. A dry run sends only requests whose method does not change data.
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
@@ -64,13 +65,14 @@ type Session struct {
 	transport *http.Transport
 	slots     chan struct{}
 	attempts  atomic.Int64
-	bytes     atomic.Int64 // number of bytes that the session may still transfer
+	// number of bytes that the session may still send or receive; negative after the limit was exceeded
+	bytes atomic.Int64
 
 	mu       sync.Mutex
 	closed   bool
 	open     sync.WaitGroup
 	aborts   map[string]context.CancelFunc // cancel functions of running requests, by request id
-	refusals []*core.Error                 // errors of the first refused attempts
+	refusals []*core.Error                 // errors of the first refused attempts, at most eight
 }
 
 // Open returns a Session for an execution. The caller must close it.
@@ -224,7 +226,7 @@ type meteredConn struct {
 	session        *Session
 	host           string
 	at             netip.Addr
-	by             atomic.Pointer[Network] // the last Network that allowed the connection
+	by             atomic.Pointer[Network] // Network whose rules last allowed the connection
 	sent, received atomic.Int64
 }
 
