@@ -48,8 +48,8 @@ func NameTaken(name string) *core.Error {
 		WithHint("wait for it, cancel it, or choose another id")
 }
 
-// findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs; then the
-// jobs without a principal are preferred. The caller must hold mu.
+// findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs. If several
+// jobs have the name, those without a principal are preferred for it. The caller must hold mu.
 func (q *Queue) findNamed(principal, name string) (found *jobEntry) {
 	for _, e := range q.tasks {
 		switch {

@@ -2,15 +2,15 @@ package jobs
 
 import "cmp"
 
-// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running
-// jobs; among principals with equally many, it goes to the one that was served longest ago. So many jobs of one
-// principal delay another by at most one job. Priorities only order the jobs of the same principal. A principal on
-// the network never gets all slots.
+// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs.
+// If several principals have equally few, it goes to the one that was served longest ago. Therefore many jobs of one
+// principal delay another principal by at most one job. Priorities only order the jobs of the same principal. A
+// principal on the network never gets all slots.
 type turnScheduler struct {
 	slots   int
-	running map[string]int // of each principal
+	running map[string]int // number of running jobs by principal
 	total   int
-	served  map[string]uint64 // the count of turns at the last one of each principal
+	served  map[string]uint64 // value of count when the principal last got a slot, by principal
 	count   uint64
 }
 
@@ -27,7 +27,8 @@ func (t *turnScheduler) slotsFor(principal string) int {
 	return max(1, t.slots-1)
 }
 
-// nextEntry returns the waiting job that starts next, or nil if no slot is free for any.
+// nextEntry returns the waiting job that starts next. It returns nil if no slot is free, or if no waiting job may use
+// one.
 func (t *turnScheduler) nextEntry(waiting []*jobEntry) *jobEntry {
 	if t.total >= t.slots {
 		return nil
@@ -73,9 +74,8 @@ func (t *turnScheduler) releaseSlot(principal string) {
 	}
 }
 
-// trimServed limits the memory of the scheduler. If it remembers for more than maxRemembered principals when they
-// were last served, it forgets this time for principals without jobs. The argument waits maps each principal to the
-// number of its waiting jobs.
+// trimServed limits the memory of the scheduler. If served has more than maxRemembered principals, it drops those that
+// have no running or waiting job. The argument waits maps each principal to the number of its waiting jobs.
 func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
@@ -84,5 +84,5 @@ func (t *turnScheduler) trimServed(waits map[string]int) {
 	}
 }
 
-// maxRemembered bounds the number of principals for which the scheduler remembers when they were last served.
+// maxRemembered bounds the number of principals in served.
 const maxRemembered = 1024
