@@ -25,8 +25,8 @@ import (
 // Options configures a Queue. A number that is zero means the default, never "unlimited".
 type Options struct {
 	Dir string // directory in which the jobs are stored
-	// directory of the files that mark jobs as begun; others must not be able to write to it; a folder below Dir if
-	// empty
+	// Marks is the directory of the files that mark jobs as begun. Others must not be able to write to it. If it is
+	// empty, a folder below Dir is used.
 	Marks string
 	Key   func() ([]byte, error) // key with which jobs are encrypted
 	Slots int                    // maximum number of jobs that run at the same time; 4 if zero

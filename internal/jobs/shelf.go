@@ -30,14 +30,15 @@ type fileStore struct {
 // storedJob holds the stored form of a job.
 type storedJob struct {
 	core.JobState
-	// content of the job while it is queued; nil once the job has begun
+	// Payload holds the content of the job while it is queued. It is nil once the job has begun.
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
 const (
 	sealedPrefix = "retort task 1\n"
 	jobSuffix    = ".task"
-	// suffix of a file that asks the owning engine to cancel a job; the name before it is the job's id
+	// cancelSuffix is the suffix of a file that asks the owning engine to cancel a job. The name before it is the job's
+	// id.
 	cancelSuffix = ".cancel"
 	maxFile      = 96 << 20
 )
