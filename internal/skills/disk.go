@@ -23,7 +23,7 @@ const (
 	scriptFile    = "skill.ts"
 	pythonFile    = "skill.py"
 	historyFolder = ".history"
-	savingFolder  = ".saving" // folder with the version that is being written
+	savingFile    = ".saving" // file with the version that is being saved
 )
 
 // skillFiles holds the content of a skill's two files, SKILL.md and the code.
@@ -232,7 +232,7 @@ func (p SkillPlace) lockPlace() (unlock func(), err error) {
 
 // markedVersion returns the version that an unfinished or interrupted save is installing, or "".
 func markedVersion(root *os.Root, name string) string {
-	v, err := readFile(root, name+"/"+savingFolder, 64)
+	v, err := readFile(root, name+"/"+savingFile, 64)
 	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+historyFolder+"/"+v+"/"+documentFile) {
 		return ""
 	}
@@ -263,7 +263,7 @@ func installVersion(root *os.Root, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(root, name+"/"+savingFolder, version); err != nil {
+	if err := writeFile(root, name+"/"+savingFile, version); err != nil {
 		return err
 	}
 	if t.file != "" {
@@ -281,7 +281,7 @@ func installVersion(root *os.Root, name, version string) error {
 	if err := writeFile(root, name+"/"+documentFile, t.document); err != nil {
 		return err
 	}
-	if err := root.Remove(name + "/" + savingFolder); err != nil {
+	if err := root.Remove(name + "/" + savingFile); err != nil {
 		return err
 	}
 	return syncFolder(root, name)

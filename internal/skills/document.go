@@ -24,8 +24,8 @@ type SkillDocument struct {
 	Description string
 	Tags        []string
 	Triggers    []string // words and phrases of questions that the skill answers; used only for search
-	// tools that the code calls, as server.tool with raw names → pin (hash) of the definition when the skill was
-	// saved; "" if unknown
+	// Tools maps each tool that the code calls, written server.tool with the raw names, to the pin (hash) that its
+	// definition had when the skill was saved. The pin is "" if it is unknown.
 	Tools     map[string]string
 	Functions []SkillFunction // functions that the code exports, with their parameters
 	Usage     string          // text below the front matter, as readers see it
