@@ -10,7 +10,8 @@ import (
 
 const day = 24 * time.Hour
 
-// aging returns a store with the given files, each of which was last changed the given number of days before now.
+// aging returns a store with the given files. The value for each file is its age: the number of days before now at
+// which it was last changed.
 func aging(t *testing.T, now time.Time, files map[string]int) (*WorkspaceStore, *StateStore) {
 	t.Helper()
 	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
@@ -92,7 +93,7 @@ func TestSweepBySize(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsUsed checks that sessions are not swept while this process or another one uses them.
+// TestSweepLeavesWhatIsUsed checks that sessions are not swept while this process or another process uses them.
 func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 100})
