@@ -17,9 +17,9 @@ import (
 type usageCounter struct{ file *os.File }
 
 const (
-	counterSize = 24 // size of the file in bytes: a mark, the size of the contents, the number of entries
-	countedMark = "counted\n"
-	unfinishedC = "changing"
+	counterSize    = 24 // size of the file in bytes: a mark, the size of the contents, the number of entries
+	countedMark    = "counted\n"
+	unfinishedMark = "changing"
 	// counterTimeout bounds how long an engine waits for a change that another engine is making.
 	counterTimeout = 10 * time.Second
 )
@@ -61,7 +61,7 @@ func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 		return spaceUsage{}, false, nil
 	}
 	used = spaceUsage{int64(binary.LittleEndian.Uint64(b[8:])), int(binary.LittleEndian.Uint64(b[16:]))}
-	if _, err := c.file.WriteAt([]byte(unfinishedC), 0); err != nil {
+	if _, err := c.file.WriteAt([]byte(unfinishedMark), 0); err != nil {
 		if short := c.file.Truncate(0); short != nil {
 			_ = seal.UnlockFile(c.file)
 			return spaceUsage{}, false, errors.Join(err, short)

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// folder of drafts; no session's folder has this name, because names of sessions' folders begin differently
+	// draftsFolder is the name of the folder of drafts. No session's folder has this name, because names of sessions'
+	// folders begin with a letter or digit.
 	draftsFolder = ".drafts"
 	abandonedAge = 24 * time.Hour
 )

@@ -20,7 +20,7 @@ const killed = "WORKSPACE_TEST_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killed); dir != "" {
-		scribble(dir)
+		writeForever(dir)
 		return
 	}
 	os.Exit(testenv.Main(m))
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 // page returns the content of the n-th write. It repeats a single letter, so that a mixture of two writes is noticed.
 func page(n int) []byte { return bytes.Repeat([]byte{byte('a' + n%26)}, 1000+n%7*4000) }
 
-// scribble writes files and values in an endless loop. It prints the number of each write that has succeeded.
-func scribble(dir string) {
+// writeForever writes files and values in an endless loop. It prints the number of each write that has succeeded.
+func writeForever(dir string) {
 	store, states := NewStore(filepath.Join(dir, "workspace"), 1<<30), NewStates(filepath.Join(dir, "state"))
 	w, err := store.Open("default")
 	if err != nil {

@@ -29,7 +29,7 @@ func TestEntriesCount(t *testing.T) {
 		"MkdirAll":              func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d", i)) },
 		"MkdirAll of a path":    func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d/e/f", i)) },
 		"MkdirAll under a file": func(w *Workspace, i int) error { return makeUnderFile(w, i) },
-		"Rename into folders":   func(w *Workspace, i int) error { return w.RenamePath(last(w), fmt.Sprintf("d%d/e/f", i)) },
+		"Rename into folders":   func(w *Workspace, i int) error { return w.RenamePath(firstPath(w), fmt.Sprintf("d%d/e/f", i)) },
 		"Save":                  func(w *Workspace, _ int) error { _, err := w.Save(t.Context(), ".txt", nil); return err },
 		"Create": func(w *Workspace, _ int) error {
 			in, err := w.Create(t.Context(), ".txt")
@@ -66,8 +66,8 @@ func makeUnderFile(w *Workspace, i int) error {
 	return w.MkdirAll(fmt.Sprintf("d%d", i))
 }
 
-// last returns the current path of the first file in a workspace. Tests use it because they rename the file.
-func last(w *Workspace) string {
+// firstPath returns the current path of the first file in a workspace. Tests use it because they rename the file.
+func firstPath(w *Workspace) string {
 	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
 }

@@ -77,7 +77,7 @@ type SessionState struct {
 
 	mu     sync.Mutex
 	values map[string]json.RawMessage // current values by key; the map is replaced and never changed
-	// metadata of the file from which values were read; nil if the file did not exist
+	// stamp describes the file from which values were read. It is nil if the file did not exist.
 	stamp os.FileInfo
 }
 
@@ -250,7 +250,7 @@ func (s *SessionState) StateFunctions() map[string]func(context.Context, json.Ra
 		Key     string          `json:"key"`
 		Value   json.RawMessage `json:"value"`
 		Default json.RawMessage `json:"default"` // value that get returns for a key that does not exist
-		// whether get returns the value in a list, to distinguish null from a missing value
+		// Found makes get return the value in a list, to distinguish null from a missing value.
 		Found bool `json:"found"`
 	}
 	function := func(f func(arguments) (any, error)) func(context.Context, json.RawMessage) (any, error) {

@@ -20,7 +20,7 @@ import (
 type RetentionPolicy struct {
 	Results  time.Duration // how long results that were too large to return are kept (results/ and files/)
 	Sessions time.Duration // how long an unused session is kept, with all its data
-	// maximum total size of all sessions; beyond it the oldest files in results/ and files/ are removed
+	// Bytes is the maximum total size of all sessions. Beyond it, the oldest files in results/ and files/ are removed.
 	Bytes int64
 }
 

@@ -144,7 +144,7 @@ type Workspace struct {
 	dir   string
 	quota int64
 	users int // number of Open calls without Close; guarded by store.mu
-	// whether this is a draft, whose files may be hard links to another workspace's files; a draft is removed on Close
+	// draft marks a draft. Its files may be hard links to another workspace's files, and it is removed on Close.
 	draft bool
 	root  *os.Root // root of the session's folder; open while users > 0
 	leave func()   // releases the shared lock of the session
@@ -152,7 +152,7 @@ type Workspace struct {
 	mu         sync.Mutex // guards writes and the fields below; beginChange locks it
 	used       spaceUsage
 	unmeasured bool // whether the folder must be measured, because no engine knows its usage
-	// counter shared with other engines; nil until the first change, and on systems without file locks
+	// counter is shared with other engines. It is nil until the first change, and on systems without file locks.
 	counter *usageCounter
 }
 
