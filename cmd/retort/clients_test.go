@@ -47,9 +47,9 @@ func (s story) check(t *testing.T) {
 // targets lists the transports over which clients connect to Retort in tests.
 var targets = []string{"stdio", "http"}
 
-// reach runs f as a subtest with the bundled servers. For the target "stdio", the argument words of f is the command
+// withTarget runs f as a subtest with the bundled servers. For the target "stdio", the argument words of f is the command
 // line that starts Retort. For "http", words is the address of a running Retort.
-func reach(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
+func withTarget(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)
 		if target == "http" {
@@ -61,9 +61,9 @@ func reach(t *testing.T, target string, f func(t *testing.T, dir string, words [
 	})
 }
 
-// some returns the targets for the test of the n-th client. If RETORT_FULL is set, these are all targets. Otherwise it
+// targetsForClient returns the targets for the test of the n-th client. If RETORT_FULL is set, these are all targets. Otherwise it
 // is a single one, which alternates with n. TestSDKForGo always tests all targets in both protocol eras.
-func some(n int) []string {
+func targetsForClient(n int) []string {
 	if testenv.Full() {
 		return targets
 	}
@@ -128,7 +128,7 @@ func TestSDKForGo(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			for _, target := range targets {
-				reach(t, target, func(t *testing.T, _ string, words []string) {
+				withTarget(t, target, func(t *testing.T, _ string, words []string) {
 					var s story
 					client := mcp.NewClient(&mcp.Implementation{Name: "session", Version: "1"}, &mcp.ClientOptions{
 						ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -144,7 +144,7 @@ func TestSDKForGo(t *testing.T) {
 					if got := session.InitializeResult().ProtocolVersion; got != versions[era] {
 						t.Errorf("it speaks %s", got)
 					}
-					tell(t, session, &s)
+					performStory(t, session, &s)
 					s.check(t)
 				})
 			}
@@ -159,8 +159,8 @@ func transport(words []string) mcp.Transport {
 	return &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...), TerminateDuration: testenv.Patience}
 }
 
-// tell performs the steps of a story in a session of the Go SDK. It stores the results in s.
-func tell(t *testing.T, session *mcp.ClientSession, s *story) {
+// performStory performs the steps of a story in a session of the Go SDK. It stores the results in s.
+func performStory(t *testing.T, session *mcp.ClientSession, s *story) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -196,8 +196,8 @@ func TestSDKsForTypeScript(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, client := range [][]string{{"v1", "legacy"}, {"v2", "legacy"}, {"v2", "modern"}} {
 		t.Run(strings.Join(client, "/"), func(t *testing.T) {
-			for _, target := range some(n) {
-				reach(t, target, func(t *testing.T, _ string, words []string) {
+			for _, target := range targetsForClient(n) {
+				withTarget(t, target, func(t *testing.T, _ string, words []string) {
 					args := append([]string{filepath.Join(filepath.Dir(modules), "session.mjs")}, client...)
 					var s story
 					decodeOutput(t, exec.Command(node, append(append(args, approved), words...)...), &s)
@@ -229,8 +229,8 @@ func TestInspectorSession(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			for _, target := range some(n) {
-				reach(t, target, func(t *testing.T, dir string, words []string) {
+			for _, target := range targetsForClient(n) {
+				withTarget(t, target, func(t *testing.T, dir string, words []string) {
 					i := &inspector{t: t, command: []string{node, filepath.Join(modules, ".bin", "mcpdo"), "--format", "json", "--connection", "c"}, dir: dir}
 					i.start(node, filepath.Join(modules, ".bin", "mcpdo"))
 					var connection struct{ ProtocolEra string }

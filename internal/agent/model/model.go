@@ -27,7 +27,8 @@ type ModelPrompt struct {
 	Messages  []PromptMessage
 	MaxTokens int       // maximum number of tokens of the answer
 	Told      func(int) // called with the number of bytes received; may be nil
-	// counts the tokens of a text if the endpoint does not; if nil, a quarter of the bytes is used
+	// Count returns the number of tokens of a text. It is used if the endpoint reports no counts. If it is nil, a
+	// quarter of the number of bytes is used.
 	Count func(string) int
 }
 
