@@ -124,8 +124,8 @@ func (s *Session) beginUse() bool {
 	return true
 }
 
-// noteRefusal notes that an attempt to reach the target was refused. It returns the argument why, which is the error
-// with the reason.
+// noteRefusal notes that an attempt to reach the target was refused. It returns why, which is the error with the
+// reason.
 func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
