@@ -47,8 +47,8 @@ func (s story) check(t *testing.T) {
 // targets lists the transports over which clients connect to Retort in tests.
 var targets = []string{"stdio", "http"}
 
-// withTarget runs f as a subtest with the bundled servers. For the target "stdio", the argument words of f is the command
-// line that starts Retort. For "http", words is the address of a running Retort.
+// withTarget runs f as a subtest with the bundled servers. For the target "stdio", the argument words of f is the
+// command line that starts Retort. For "http", words is the address of a running Retort.
 func withTarget(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)
@@ -61,8 +61,8 @@ func withTarget(t *testing.T, target string, f func(t *testing.T, dir string, wo
 	})
 }
 
-// targetsForClient returns the targets for the test of the n-th client. If RETORT_FULL is set, these are all targets. Otherwise it
-// is a single one, which alternates with n. TestSDKForGo always tests all targets in both protocol eras.
+// targetsForClient returns the targets for the test of the n-th client. If RETORT_FULL is set, these are all targets.
+// Otherwise it is a single one, which alternates with n. TestSDKForGo always tests all targets in both protocol eras.
 func targetsForClient(n int) []string {
 	if testenv.Full() {
 		return targets

@@ -16,8 +16,8 @@ import (
 // methods as unknown.
 //
 //	stocked FILE               serves protocol version 2025-06-18 over standard input and output
-//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP and writes the Mcp-… headers of each tool call to LOG, which it
-//	                           creates when it listens
+//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP, and writes the Mcp-… headers of each tool call
+//	                           to LOG; it creates LOG when it listens
 //
 // A result {"many": N} stands for a list of N resources in pages of a thousand. A result {"large": N} stands for a
 // resource of N MB.

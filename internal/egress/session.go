@@ -175,8 +175,8 @@ func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, faile
 	})
 }
 
-// takeSlot waits until fewer than maxOpenRequests requests and connections are open. ok is false if ctx or the session ends
-// first.
+// takeSlot waits until fewer than maxOpenRequests requests and connections are open. The caller must call free to give
+// the slot back. ok is false if ctx or the session ends first.
 func (s *Session) takeSlot(ctx context.Context) (free func(), ok bool) {
 	select {
 	case s.slots <- struct{}{}:

@@ -77,8 +77,8 @@ func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.wakeWaiters()
 }
 
-// attendLoop runs the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and removes old
-// ones.
+// attendLoop runs the queue until it is closed. It reads changes, ends overdue jobs, starts waiting jobs and removes
+// expired jobs.
 func (q *Queue) attendLoop() {
 	const housekeeping = time.Minute
 	var swept time.Time

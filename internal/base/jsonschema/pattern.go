@@ -9,7 +9,8 @@ import (
 // program.
 const maxPatterns = 200_000
 
-// compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the expression.
+// compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the
+// expression.
 type compiledPattern struct {
 	source string
 	re     *regexp.Regexp
