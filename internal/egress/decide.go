@@ -23,7 +23,7 @@ const (
 type Target struct {
 	Host     string
 	Port     int
-	Protocol string // protocol as named in rules; https for everything in a tunnel
+	Protocol string // protocol in the form used in rules; https for all traffic in a tunnel
 }
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
@@ -95,7 +95,7 @@ func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	return nil
 }
 
-// NoNetworkError returns the error for programs that use the network although the settings allow no host.
+// NoNetworkError returns the error for a program that uses the network although the settings allow no host.
 func NoNetworkError(what string) *core.Error {
 	return policyErrorf("programs have no network access here: %s was not reached", quoteShort(HostIn(what))).
 		WithHint(
@@ -112,8 +112,8 @@ func HostIn(address string) string {
 
 func closedError(t Target) *core.Error { return NoNetworkError("https://" + t.Host) }
 
-// resolveTarget resolves the host of a target and checks every address. If a single address is forbidden, the whole
-// host is refused.
+// resolveTarget resolves the host of a target and checks every address of it. If one address is forbidden, it refuses
+// the whole host.
 func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()

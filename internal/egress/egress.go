@@ -47,7 +47,7 @@ type Secret struct {
 	Value  string
 }
 
-// Resolver finds the addresses of a host. *net.Resolver implements it.
+// Resolver resolves host names to addresses. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -57,7 +57,7 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Options configures a Network. The zero value allows nothing.
+// Options configures a Network. The zero value allows no host.
 type Options struct {
 	Allow []Rule
 	// Open also allows https and http, at their standard ports, to hosts that no rule names.
@@ -82,7 +82,7 @@ type Options struct {
 	Now func() time.Time // clock for the rate limits; nil means time.Now
 }
 
-// Network decides what programs may reach. It is safe for concurrent use.
+// Network decides which hosts programs may reach, and connects to them. It is safe for concurrent use.
 type Network struct {
 	o       Options
 	rules   []Rule // Options.Allow with normalised domains and default protocols and ports
@@ -149,7 +149,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// IsClosed reports whether the network allows no host at all.
+// IsClosed reports whether the network allows no host.
 func (n *Network) IsClosed() bool {
 	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, compiledScope.allowsNone)
 }
@@ -191,7 +191,7 @@ func (r Rule) allowsPort(protocol string, port int) bool {
 	return true
 }
 
-// parsePattern normalises a domain of the settings for comparison with hosts.
+// parsePattern returns a domain from the settings in the form in which it is compared with hosts.
 func parsePattern(domain string) (string, error) {
 	name, wild := strings.CutPrefix(domain, "*.")
 	host, refused := ParseHost(name)

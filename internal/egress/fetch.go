@@ -27,7 +27,7 @@ const (
 
 // Request describes a request that a program makes with fetch.
 type Request struct {
-	ID      string      `json:"id"` // identifies the request for AbortRequest; may be empty
+	ID      string      `json:"id"` // id with which AbortRequest cancels the request; may be empty
 	URL     string      `json:"url"`
 	Method  string      `json:"method"`
 	Headers [][2]string `json:"headers"`
@@ -111,7 +111,7 @@ func (s *Session) FetchURL(ctx context.Context, r Request) (Response, *core.Erro
 	return f.followRedirects(ctx)
 }
 
-// fetchRequest holds the state of one running request.
+// fetchRequest holds the state of one running call of FetchURL.
 type fetchRequest struct {
 	*Session
 	method   string

@@ -148,8 +148,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// tricks returns raw requests with which a program could try to deceive its proxy. The keys of the map describe the
-// requests.
+// tricks returns raw requests with which a program could try to deceive its proxy, by description.
 func tricks(t *testing.T) map[string]string {
 	connect := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n"
 	return map[string]string{
@@ -239,8 +238,8 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// TestSecondRequest checks that the proxy decides each request on a connection separately. An allowed request must
-// not let the next one pass.
+// TestSecondRequest checks that the proxy decides about each request on a connection separately. After an allowed
+// request, it must still refuse a forbidden one.
 func TestSecondRequest(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "GET http://plain.example.com/a HTTP/1.1\r\n\r\nGET http://evil.test/ HTTP/1.1\r\n\r\n")

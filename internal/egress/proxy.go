@@ -24,8 +24,8 @@ const (
 	idleTimeout = 2 * time.Minute // maximum pause between two requests on a connection
 )
 
-// ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT and requests
-// with an absolute http URL. It returns after conn or ctx has ended, and closes conn.
+// ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT requests and
+// requests with an absolute http URL. It returns after conn has been closed or ctx is done, and closes conn.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.beginUse() {
@@ -46,7 +46,7 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// proxyConn holds the state of one connection of a program to the proxy.
+// proxyConn holds the state of one connection between a program and the proxy.
 type proxyConn struct {
 	*Session
 	ctx    context.Context
@@ -100,7 +100,7 @@ func (p *proxyConn) replyError(e *core.Error) {
 	)
 }
 
-// StatusPhrase returns a message in a form that fits into a status line: printable ASCII, at most 300 bytes.
+// StatusPhrase converts a message to a form that fits into an HTTP status line: printable ASCII, at most 300 bytes.
 func StatusPhrase(message string) string {
 	const most = 300
 	return strings.Map(func(r rune) rune {
@@ -136,7 +136,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	}
 }
 
-// requestHead holds the parts of a request's head that are checked.
+// requestHead holds those parts of a request's head that are checked.
 type requestHead struct {
 	method, target, version string
 	host                    string // value of the Host header, or ""

@@ -17,7 +17,7 @@ type rateLimiter struct {
 
 	mu  sync.Mutex
 	by  map[string]throttle.Bucket
-	all throttle.Bucket // the bucket shared by keys that have no bucket of their own in by
+	all throttle.Bucket // bucket shared by the keys that have no bucket in by
 }
 
 func newRateLimiter(most int, per time.Duration) *rateLimiter {

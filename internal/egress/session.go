@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Decision says whether an attempt to connect was allowed or refused, or has ended.
+// Decision says whether an attempt to connect was allowed or refused, or that it has ended.
 type Decision string
 
 // Decisions about an attempt. Allowed is followed by Ended, or by Refused if a later check denies the attempt.
@@ -52,11 +52,11 @@ type ExecutionHooks struct {
 }
 
 const (
-	maxAttempts     = 10_000 // maximum number of attempts of one execution
-	maxOpenRequests = 64     // maximum number of simultaneous connections and requests
+	maxAttempts     = 10_000 // maximum number of attempts per execution
+	maxOpenRequests = 64     // maximum number of connections and requests that are open at the same time
 )
 
-// Session serves the network requests of one execution. It is safe for concurrent use.
+// Session serves the network requests of one execution, which is one run of a program. It is safe for concurrent use.
 type Session struct {
 	n         *Network
 	x         ExecutionHooks
@@ -113,7 +113,8 @@ func (s *Session) Refusals() []*core.Error {
 	return append([]*core.Error(nil), s.refusals...)
 }
 
-// beginUse begins an operation that Close waits for. It returns false if the session is closed.
+// beginUse begins an operation. Close waits until the operation has ended. beginUse returns false if the session is
+// closed.
 func (s *Session) beginUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,8 @@ func (s *Session) noteAttempt(a ConnectionAttempt) *core.Error {
 	return s.x.Note(a)
 }
 
-// admitRequest decides whether an attempt is allowed, and notes the decision. refused is nil if it is allowed.
+// admitRequest decides whether an attempt is allowed, and reports the decision to ExecutionHooks.Note. refused is nil
+// if the attempt is allowed.
 func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string, refused *core.Error) {
 	allowed, key, refused := s.currentNetwork().checkTarget(t, protocols...)
 	if refused != nil {
@@ -163,7 +165,7 @@ func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string,
 	return allowed, s.noteAttempt(ConnectionAttempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
-// noteEnd notes the result of an attempt that admitRequest has allowed.
+// noteEnd reports the end of an attempt that admitRequest has allowed.
 func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.IsDenial() {
 		_ = s.noteRefusal(t, failed)
@@ -220,7 +222,7 @@ func (s *Session) bytesSpentError() *core.Error {
 }
 
 // meteredConn counts the bytes of a connection. Reading and writing fail when the session has used up its bytes, or
-// the rules no longer allow the connection.
+// when the rules no longer allow the connection.
 type meteredConn struct {
 	net.Conn
 	session        *Session

@@ -25,8 +25,9 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	return free, nil
 }
 
-// checkNameFree returns an error if the principal already has a job with this name that has not ended. It ignores
-// jobs of other principals, because an error would reveal that they exist. The caller must hold mu.
+// checkNameFree returns an error if the principal (the user who submits the job) already has a job with this name that
+// has not ended. It ignores jobs of other principals, because an error would reveal that they exist. The caller must
+// hold mu.
 func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
@@ -42,7 +43,7 @@ func (q *Queue) checkNameFree(principal, name string) error {
 	return nil
 }
 
-// NameTaken returns the error for a name that another job of the same principal already has.
+// NameTaken returns the error for a job name that another job of the same user already has.
 func NameTaken(name string) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a job with the id %s has not ended yet", name).
 		WithHint("wait for it, cancel it, or choose another id")

@@ -1,7 +1,8 @@
 // Package jobs stores jobs, which are programs and agent tasks (tasks in natural language) that run in the background.
-// It keeps them until they run, and their results afterwards. Queued jobs continue after a restart. A job that was
-// running when its engine died is never run a second time, because it is unknown how far it got. If several engines
-// share a data directory, one of them runs the jobs and the others only submit jobs.
+// It keeps them until they run, and their results afterwards. Each job belongs to a principal: the user who submitted
+// it, or "" for the user at this machine. Queued jobs continue after a restart. A job that was running when its engine
+// (a running instance of Retort) died is never run a second time, because it is unknown how far it got. If several
+// engines share a data directory, one of them runs the jobs and the others only submit jobs.
 package jobs
 
 import (
@@ -283,7 +284,7 @@ func (q *Queue) recordJob(t core.JobState, status string, durable bool) error {
 	return nil
 }
 
-// dropJob removes a job from memory. The caller holds mu.
+// dropJob removes a job from memory. The caller must hold mu.
 func (q *Queue) dropJob(id string) {
 	if e := q.tasks[id]; e != nil && !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -291,7 +292,7 @@ func (q *Queue) dropJob(id string) {
 	delete(q.tasks, id)
 }
 
-// wakeWaiters wakes all goroutines that wait for a change. The caller holds mu.
+// wakeWaiters wakes all goroutines that wait for a change. The caller must hold mu.
 func (q *Queue) wakeWaiters() {
 	close(q.news)
 	q.news = make(chan struct{})
@@ -301,8 +302,8 @@ func (q *Queue) wakeWaiters() {
 	}
 }
 
-// Get returns a job of a principal. The principal "" may see all jobs. Jobs of other principals are reported as
-// unknown.
+// Get returns the job with this id or name. A principal sees only its own jobs, and other jobs are reported as
+// unknown. The principal "", the user at this machine, sees all jobs.
 func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -313,7 +314,7 @@ func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	return q.viewJob(e), nil
 }
 
-// findJob returns a job of a principal by its ID or name. The caller holds mu.
+// findJob returns the job of a principal with this id or name. The caller must hold mu.
 func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
 	if err := q.ensureCurrent(); err != nil {
 		return nil, err
@@ -345,8 +346,8 @@ func (d damagedJob) errorFor(id string) *core.Error {
 	).WithHint("its file is kept but does not run; remove it if you know the cause")
 }
 
-// ListJobs returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
-// cannot be read.
+// ListJobs returns the jobs of a principal in the order of their submission. The principal "" sees all jobs. The
+// warnings name files that cannot be read.
 func (q *Queue) ListJobs(principal string) (tasks []core.JobState, warnings []string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -388,7 +389,7 @@ func (q *Queue) viewJob(e *jobEntry) core.JobState {
 	return t
 }
 
-// CountJobs returns the number of jobs of a principal by status; "" counts all jobs.
+// CountJobs returns the number of jobs of a principal by status. For the principal "" it counts all jobs.
 func (q *Queue) CountJobs(principal string) (c core.TaskCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

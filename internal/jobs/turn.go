@@ -18,8 +18,8 @@ func newTurns(slots int) turnScheduler {
 	return turnScheduler{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// slotsFor returns the maximum number of slots that a principal may use. The user at the machine, whose principal is
-// "", may use all slots.
+// slotsFor returns the maximum number of slots that a principal may use at the same time. The user at this machine,
+// whose principal is "", may use all slots. Every other principal must leave one slot free, unless there is only one.
 func (t *turnScheduler) slotsFor(principal string) int {
 	if principal == "" {
 		return t.slots
@@ -53,12 +53,12 @@ func (t *turnScheduler) comesBefore(a, b *jobEntry) bool {
 	return isAhead(a, b)
 }
 
-// isAhead reports whether job a comes before job b of the same principal.
+// isAhead reports whether job a is to start before job b. Both belong to the same principal.
 func isAhead(a, b *jobEntry) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// takeSlot assigns a slot to a principal.
+// takeSlot counts a slot as used by a principal.
 func (t *turnScheduler) takeSlot(principal string) {
 	t.count++
 	t.served[principal] = t.count
@@ -66,7 +66,7 @@ func (t *turnScheduler) takeSlot(principal string) {
 	t.total++
 }
 
-// releaseSlot returns a principal's slot.
+// releaseSlot counts a slot of a principal as free.
 func (t *turnScheduler) releaseSlot(principal string) {
 	t.total--
 	if t.running[principal]--; t.running[principal] == 0 {

@@ -162,7 +162,7 @@ func (q *Queue) ensureCurrent() error {
 	return q.readFolder()
 }
 
-// readFolder reads the changes that other engines have made to the queue's files. The caller holds mu.
+// readFolder reads the changes that other engines have made to the queue's files. The caller must hold mu.
 func (q *Queue) readFolder() error {
 	ids, cancelled, err := q.shelf.listJobs()
 	if err != nil {
@@ -263,7 +263,7 @@ func (q *Queue) startJobs() {
 	}
 }
 
-// listStartable returns the jobs that may begin. The caller holds mu.
+// listStartable returns the jobs that may begin. The caller must hold mu.
 func (q *Queue) listStartable() (all []*jobEntry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
@@ -394,7 +394,7 @@ func (q *Queue) adjustOutcome(ctx context.Context, e *jobEntry, o core.Outcome) 
 	return o
 }
 
-// endJob sets the Outcome of a job, records it in the audit log and stores it. The caller holds mu.
+// endJob sets the Outcome of a job, records it in the audit log and stores it. The caller must hold mu.
 func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	if !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -414,7 +414,7 @@ func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	q.wakeWaiters()
 }
 
-// writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller holds mu.
+// writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller must hold mu.
 func (q *Queue) writeResult(e *jobEntry) {
 	if err := q.shelf.writeJob(storedJob{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("the result of a job could not be stored yet", "task", e.ID, "error", err)
@@ -423,7 +423,7 @@ func (q *Queue) writeResult(e *jobEntry) {
 	e.unsaved, e.stamp = false, q.shelf.stampOfJob(e.ID)
 }
 
-// saveUnsaved stores the ended jobs that could not be stored before. The caller holds mu.
+// saveUnsaved stores the ended jobs that could not be stored before. The caller must hold mu.
 func (q *Queue) saveUnsaved() {
 	for _, e := range q.tasks {
 		if e.unsaved {
@@ -433,7 +433,7 @@ func (q *Queue) saveUnsaved() {
 }
 
 // removeExpired removes expired jobs. For principals with more than maxEnded ended jobs, it also removes the oldest.
-// It does nothing if the clock has jumped. The caller holds mu.
+// It does nothing if the clock has jumped. The caller must hold mu.
 func (q *Queue) removeExpired(now time.Time) {
 	if !seal.IsClockSteady(filepath.Join(q.o.Dir, "clock"), now) {
 		return

@@ -1,5 +1,6 @@
-// Package workspace stores the files of sessions. Each session has a folder. A quota limits the folder's size. The
-// package accesses the folder only through os.Root, and writes files atomically.
+// Package workspace stores the files of sessions. A session is a name under which programs share files and values.
+// Each session has a folder. A quota limits the folder's size. The package accesses the folder only through os.Root,
+// and writes files atomically.
 package workspace
 
 import (

@@ -1,8 +1,8 @@
-// Package memory limits the memory that an engine uses for tool results to a budget in bytes. The budget has three
-// parts. The first part is for results while they arrive. No request waits for it: a result that does not fit is
-// written to disk. The second part holds a result until the program or the client has received it. The third part is
-// for converting a result. The parts are always acquired in the same order, and a running conversion waits for no
-// other part, so requests cannot deadlock.
+// Package memory limits the memory that an engine (a running instance of Retort) uses for tool results to a budget in
+// bytes. The budget has three parts. The first part is for results while they arrive. No request waits for it: a
+// result that does not fit is written to disk. The second part holds a result until the program or the client has
+// received it. The third part is for converting a result. The parts are always acquired in the same order, and a
+// running conversion waits for no other part, so requests cannot deadlock.
 package memory
 
 import (
@@ -45,7 +45,7 @@ type Budget struct {
 	closed  bool
 }
 
-// New returns a Budget for an engine that may use limit bytes of memory.
+// New returns a Budget for an engine that may use limit bytes of memory in total.
 func New(limit int64) *Budget {
 	room := max(limit-ownBytes, minAnswerBytes)
 	b := &Budget{

@@ -77,7 +77,7 @@ func awaitUp(t *testing.T, dir string) {
 	testenv.WaitUntil(t, "the daemon is there", func() bool { _, err := os.Stat(filepath.Join(dir, "up")); return err == nil })
 }
 
-// startIn starts a shell script with r in the working directory dir.
+// startIn starts a shell script in the working directory dir. r watches the script's processes.
 func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedProcess {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -168,7 +168,7 @@ func TestDaemonsEndWithAKilledEngine(t *testing.T) {
 	}
 }
 
-// TestOthersLiveOn checks that stopping one server leaves another server and its daemon running.
+// TestOthersLiveOn checks that stopping one server does not end another server and its daemon.
 func TestOthersLiveOn(t *testing.T) {
 	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)

@@ -18,7 +18,7 @@ type directChild struct {
 	deadline time.Time // time until which the rest of the group may outlive the child
 }
 
-// newDirect returns the directChild for cmd, which must have been started. If it fails, it kills cmd.
+// newDirect returns the directChild for cmd. The caller must have started cmd. If newDirect fails, it kills cmd.
 func newDirect(cmd *exec.Cmd) (*directChild, error) {
 	g, err := newGroup(cmd)
 	if err != nil {

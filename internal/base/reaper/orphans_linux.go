@@ -45,7 +45,7 @@ func adoptedChildren() (children []ProcessStat) {
 	return children
 }
 
-// heldProcesses returns the processes for which this process has a descriptor.
+// heldProcesses returns the ids of the processes for which this process has a process descriptor.
 func heldProcesses() (held map[int]bool, ok bool) {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // ErrClosed is the error that Start returns after Close.
 var ErrClosed = errors.New("reaper: closed")
 
-// Reaper starts and watches processes. It is safe for concurrent use.
+// Reaper starts child processes and ensures that they end with this process. It is safe for concurrent use.
 type Reaper struct {
 	system *systemStarter
 
@@ -146,7 +146,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitFor waits until c is closed, but no longer than d. It reports whether c is closed.
+// waitFor waits until c is closed, but at most for d. It reports whether c is closed.
 func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
