@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run executes a command line. It writes the names of the files that it builds to out.
+// run executes a command line. It writes the names of the files that it creates to out.
 func run(args []string, out io.Writer) error {
 	commands := map[string]func(*release, *flag.FlagSet, []string) error{
 		"version": (*release).printVersion, "wrapper": (*release).buildWrapper, "platform": (*release).buildPlatform,
@@ -43,7 +43,7 @@ func run(args []string, out io.Writer) error {
 	return commands[args[0]](&release{stdout: out, folder: folder}, flags, args[1:])
 }
 
-// parse parses the flags of a command, of which those in required must be given.
+// parse parses the flags of a command. It returns an error if a flag in required is missing.
 func parse(flags *flag.FlagSet, args []string, required ...string) error {
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); err != nil {

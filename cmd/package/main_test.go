@@ -13,7 +13,8 @@ import (
 
 const testTime = "2026-11-26T17:00:00Z"
 
-// packageFiles runs a command line and returns what it printed. The current folder must be the root of the repository.
+// packageFiles runs a command line and returns what it prints. The working directory must be the root of the
+// repository.
 func packageFiles(args ...string) (string, error) {
 	var out bytes.Buffer
 	err := run(args, &out)
@@ -32,8 +33,8 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFilesOfARelease makes the files of a platform from the binary of this test, and from their checksums the files of
-// a release.
+// TestFilesOfARelease creates the files of a platform, with this test's binary as the program. It then creates the
+// files of a release from the checksums of those files.
 func TestFilesOfARelease(t *testing.T) {
 	t.Chdir("../..")
 	dir := filepath.Join(t.TempDir(), "files")
@@ -91,7 +92,7 @@ func writeSums(t *testing.T, dir, sums string, names []string) {
 	}
 }
 
-// TestRefusals checks that a wrong command line makes no file, and names what is wrong.
+// TestRefusals checks that an invalid command line creates no file, and that the error names the problem.
 func TestRefusals(t *testing.T) {
 	t.Chdir("../..")
 	dir := t.TempDir()

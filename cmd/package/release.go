@@ -18,16 +18,16 @@ import (
 	"retort/internal/devel/packaging"
 )
 
-// release holds what all commands need.
+// release holds the data that all commands need.
 type release struct {
 	stdout   io.Writer
-	folder   *string // with the templates
+	folder   *string // folder that contains the templates and accounts
 	version  string
 	accounts packaging.Accounts
 	licence  []byte
 }
 
-// load reads the version, the accounts and the licence.
+// load reads the version, the accounts and the licence text.
 func (r *release) load() error {
 	manifest, err := r.template("manifest.json")
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *release) writeProvenance(flags *flag.FlagSet, args []string) error {
 	})
 }
 
-// writeFromSums writes a file that render makes from the files in SHA256SUMS.
+// writeFromSums creates a file. render makes its content from the list of files in SHA256SUMS.
 func (r *release) writeFromSums(flags *flag.FlagSet, args []string,
 	render func([]packaging.ReleaseFile) ([]byte, error),
 ) error {
@@ -217,7 +217,7 @@ func (r *release) writeFromSums(flags *flag.FlagSet, args []string,
 	})
 }
 
-// create makes a file with what write writes and prints its name. If write fails, no file is left.
+// create creates a file with the output of write, and prints the file's name. If write fails, it leaves no file.
 func (r *release) create(folder, name string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// lives is the script command "lives". It fills the audit log of the script with 20 days of usual activity: a
-// principal creates a CRM record every six hours.
+// lives implements the script command "lives". It fills the audit log of the script with 20 days of usual activity, in
+// which a principal creates a CRM record every six hours.
 func lives(ts *testscript.TestScript, _ bool, _ []string) {
 	home, keys := ts.MkAbs(".retort"), ts.MkAbs(".user/.local/share/retort")
 	log, err := history(home, keys)

@@ -57,7 +57,8 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 }
 
 // askedTimesText returns text such as ", asked 3 times" for an entry in the list of approvals that stands for several
-// equal programs. It returns "" if there is only one, or if the entry stands for calls, which ActionLine counts.
+// equal programs. It returns "" if the entry stands for a single program. It also returns "" if the entry stands for
+// calls, because ActionLine counts those.
 func askedTimesText(a core.Approval) string {
 	if a.Count < 2 || a.IsCall() {
 		return ""
@@ -128,14 +129,14 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 	return c
 }
 
-// The part of a question that is shown at first. The rest is shown when the person asks for it.
+// Limits on the part of a question that is shown at first. The rest is shown when the user asks for it.
 const (
 	maxQuestionLines = 60
-	maxQuestionLine  = 600 // characters
+	maxQuestionLine  = 600 // maximum characters per line
 )
 
-// confirmApproval shows a question and reports whether the person approves it. It shows a long question in part, and
-// all of it if the person types v.
+// confirmApproval shows a question and reports whether the user approves it. It shows only part of a long question,
+// and the whole question if the user types v.
 func (a approvalCommands) confirmApproval(ctx context.Context, tty *os.File, question, scope string) bool {
 	shown, whole := shortenQuestion(question)
 	for {
@@ -156,7 +157,8 @@ func (a approvalCommands) confirmApproval(ctx context.Context, tty *os.File, que
 	}
 }
 
-// shortenQuestion returns the first lines of a question, each cut to a maximum length, and whether that is all of it.
+// shortenQuestion returns the first lines of a question, each shortened to maxQuestionLine characters. whole reports
+// whether that is the whole question.
 func shortenQuestion(question string) (shown string, whole bool) {
 	lines := strings.Split(question, "\n")
 	whole = len(lines) <= maxQuestionLines

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// speaker holds a running "retort serve" and the pipes over which a test exchanges JSON-RPC lines with it.
+// speaker represents a running "retort serve" process. A test exchanges JSON-RPC lines with the process over pipes.
 type speaker struct {
 	t    *testing.T
 	in   io.Writer
@@ -62,9 +62,9 @@ func (s *speaker) call(tool string, arguments any) (o core.Outcome) {
 	return o
 }
 
-// TestKilledWhilePending checks what happens after an engine is killed while a program waits for an approval. Another
-// engine must report the execution as outcome_unknown and list the call that the program had already made. It must
-// repeat this whenever it is asked, because a client may not have received the first answer.
+// TestKilledWhilePending kills an engine while a program waits for an approval. It checks that another engine then
+// reports the execution as outcome_unknown, and lists the call that the program had already made. That engine must
+// repeat this for every request, because a client may not have received the first answer.
 func TestKilledWhilePending(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"files": {"command": "retort", "args": ["demo-server", "files"]}}}`), 0o600); err != nil {

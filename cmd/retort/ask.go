@@ -66,7 +66,7 @@ func (a askCommands) command() *cobra.Command {
 	return c
 }
 
-// enqueueTask adds the task to the job queue, instead of performing it at once.
+// enqueueTask adds the task to the job queue instead of performing it immediately.
 func (a askCommands) enqueueTask(t engine.Task, f askFlags) error {
 	j, err := engine.TaskJob(t)
 	if err != nil {
@@ -131,8 +131,8 @@ func (a askCommands) printTask(o core.Outcome) error {
 	return taskExitError(o, err)
 }
 
-// taskExitError returns err, the error of the command. If the Outcome has a TaskContext because no model is
-// configured, it returns the exit code of a configuration error instead.
+// taskExitError returns the error of the command for its exit code. Usually this is err. If the Outcome has a
+// TaskContext because no model is configured, it is the exit code for a configuration error.
 func taskExitError(o core.Outcome, err error) error {
 	if o.TaskContext != nil {
 		return exitError(exitUsage)

@@ -96,8 +96,8 @@ func (a auditCommands) exportAuditLog(cmd *cobra.Command, x *exportFlags) error 
 	return nil
 }
 
-// lockCursor reads the position of the previous export from the cursor file. The file is locked against other exports
-// until unlock is called.
+// lockCursor reads the position of the previous export from the cursor file. It also locks the file against other
+// exports until unlock is called.
 func (x *exportFlags) lockCursor() (unlock func(), err error) {
 	if x.cursor == "" {
 		return func() {}, nil
@@ -118,8 +118,8 @@ func (x *exportFlags) lockCursor() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// writeFileOrStdout calls write with standard output if path is empty. Otherwise it writes the file at path
-// completely or not at all. If isNew is true, it fails if the file already exists.
+// writeFileOrStdout passes standard output to write if path is empty. Otherwise it writes the file at path completely
+// or not at all. If isNew is true, it fails if the file already exists.
 func writeFileOrStdout(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)

@@ -56,8 +56,8 @@ order, with code, arguments and messages. A time is a duration before now (24h, 
 	return c
 }
 
-// momentOf parses the value of a flag as a point in time: a date, a date with a time, or a duration before now such
-// as 24h or 7d. An empty value is the zero time.
+// momentOf parses the value of a flag as a point in time. The value is a date, a date with a time, or a duration
+// before now such as 24h or 7d. An empty value gives the zero time.
 func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

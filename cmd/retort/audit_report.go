@@ -49,8 +49,8 @@ command exits with 0 even if the audit log failed verification; the report says 
 	return c
 }
 
-// periodOf parses the values of the flags --from and --to into a period. If the end is a date, the period includes
-// that day.
+// periodOf parses the values of the flags --from and --to as a period. If the end is a date, the period includes that
+// day.
 func periodOf(from, to string, now time.Time) (p admin.ReportPeriod, err error) {
 	if p.From, err = momentOf("from", from, now); err != nil {
 		return p, err

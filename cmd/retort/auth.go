@@ -60,8 +60,8 @@ func (a authCommands) loginCommand() *cobra.Command {
 	return c
 }
 
-// completeLogin tells the user how to open the login page, or opens it in a browser, and waits until the login is
-// complete.
+// completeLogin waits until a login is complete. It first opens the login page in a browser, or tells the user how to
+// open it.
 func (a authCommands) completeLogin(ctx context.Context, l *engine.PendingLogin, paste bool) error {
 	switch {
 	case l.Code != "":
@@ -86,8 +86,8 @@ func (a authCommands) completeLogin(ctx context.Context, l *engine.PendingLogin,
 	return l.Wait(ctx)
 }
 
-// completePastedLogin completes a login. The user pastes the address to which the browser was redirected, as one line
-// of standard input.
+// completePastedLogin completes a login with the address to which the browser was redirected. The user pastes the
+// address as one line of standard input.
 func (a authCommands) completePastedLogin(ctx context.Context, l *engine.PendingLogin) error {
 	line := make(chan string, 1)
 	go func() {
@@ -158,8 +158,8 @@ func (a authCommands) loginStatusCommand() *cobra.Command {
 	return c
 }
 
-// whoseLogin returns text that says to what a login belongs: "SERVER", or "SERVER for PRINCIPAL" if the login belongs
-// to one principal.
+// whoseLogin returns text that names the owner of a login: "SERVER", or "SERVER for PRINCIPAL" if the login belongs to
+// one principal.
 func whoseLogin(server, principal string) string {
 	if principal == "" {
 		return server
@@ -174,7 +174,7 @@ func problemOf(e *core.Error) string {
 	return e.Message
 }
 
-// loginText returns text that describes the state of a login and until when it is valid.
+// loginText returns text that describes the state of a login and the time until which it is valid.
 func loginText(s engine.LoginStatus) string {
 	switch {
 	case s.State != oauth.StateLogged:

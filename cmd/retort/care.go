@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// careFlags holds the flags of retort run that restrict one program beyond the settings.
+// careFlags holds the flags of retort run with which a user restricts one program more than the settings do.
 type careFlags struct {
 	approval               bool
 	memory, network, files string

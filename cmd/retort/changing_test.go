@@ -14,10 +14,10 @@ import (
 )
 
 // changing is an MCP server for tests, started as "changing FILE [notify]". It serves the tool definitions in FILE,
-// which it reads again for every tools/list. With notify, it sends list_changed when the file changes. Some tools
-// have special effects: "exit" and "get_note" end the server, "append" replaces FILE by next.json, "env" returns the
-// environment, and "hang" never answers. "ask" sends elicitation, sampling and roots requests to the client and
-// returns the responses. "refuse", "script", "disguised" and "midst" ask the client to open a page.
+// which it reads again for every tools/list request. With notify, it sends list_changed when the file changes. Some
+// tools have special effects. "exit" and "get_note" end the server. "append" replaces FILE by next.json. "env" returns
+// the environment. "hang" never answers. "ask" sends elicitation, sampling and roots requests to the client, and
+// returns the responses. "refuse", "script", "disguised" and "midst" ask the client to open a web page.
 func changing() {
 	file, notify := os.Args[1], len(os.Args) > 2
 	var mu sync.Mutex
@@ -108,8 +108,8 @@ func changing() {
 	}
 }
 
-// heard reads the lines that the client sends to the test server. A request that arrives while the server waits for a
-// response is stored in the field later, and read afterwards.
+// heard reads the lines that the client sends to the test server. While the server waits for a response, requests from
+// the client are stored in later and read afterwards.
 type heard struct {
 	*bufio.Scanner
 	line  string
@@ -126,7 +126,7 @@ func (h *heard) next() bool {
 	return more
 }
 
-// answer returns the client's next response. Requests that arrive before the response are kept in the field later.
+// answer returns the client's next response. It stores requests that arrive before the response in later.
 func (h *heard) answer() string {
 	for h.Scan() {
 		if !strings.Contains(h.Text(), `"method":`) {
@@ -137,7 +137,7 @@ func (h *heard) answer() string {
 	return ""
 }
 
-// client is an MCP client for scripts. It starts "retort serve" and follows the lines of a file:
+// client is an MCP client for scripts. It starts "retort serve" and executes the lines of a file:
 //
 //	call TOOL ARGUMENTS        calls a tool and prints the answer
 //	until TEXT TOOL ARGUMENTS  calls a tool until the answer contains TEXT, and prints that answer
@@ -199,20 +199,20 @@ type dialogue struct {
 	in     io.Writer
 	out    *bufio.Reader
 	id     int
-	modern bool // protocol version 2026-07-28
+	modern bool // whether the dialogue uses protocol version 2026-07-28
 }
 
-// modernMeta is the member _meta that every request of the protocol version 2026-07-28 must have.
+// modernMeta is the member _meta that every request must have in protocol version 2026-07-28.
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
-// call calls a tool and returns the answer. tool holds the tool's name, a space, and the arguments as JSON.
+// call calls a tool and returns the answer. The argument tool is the tool's name, a space and the arguments as JSON.
 func (s *dialogue) call(tool string) string {
 	name, arguments, _ := strings.Cut(tool, " ")
 	return s.ask("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
 }
 
-// ask sends a request and returns the line that contains its response.
+// ask sends a request and returns the line with the response.
 func (s *dialogue) ask(method, params string) string {
 	s.id++
 	if s.modern {

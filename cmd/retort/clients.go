@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// clientPaths holds the locations of MCP clients' configuration files and of Retort's own configuration, for the
-// commands import and install.
+// clientPaths holds the paths of MCP clients' configuration files and of Retort's own configuration file. The commands
+// import, install and uninstall use it.
 type clientPaths struct {
 	env       clientfiles.Environment
 	out, home string
@@ -57,8 +57,8 @@ func (a clientCommands) findClientPaths(out string, project bool) (clientPaths, 
 	return p, err
 }
 
-// userFolder returns the user's folder that an XDG environment variable names. If the variable is not an absolute
-// path, it returns the default: the folder named by fallback in the user's home directory.
+// userFolder returns the folder that an XDG environment variable names. If the variable does not contain an absolute
+// path, it returns the folder fallback in the user's home directory.
 func userFolder(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
@@ -141,7 +141,8 @@ func formatPlural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// legibleLine escapes line breaks and invisible characters in a text from outside, so that it prints as one line.
+// legibleLine escapes line breaks and invisible characters in text that Retort did not write, so that the text prints
+// as one legible line.
 func legibleLine(s string) string { return core.LegibleLine(s) }
 
 func (a clientCommands) printImportedServers(servers []clientfiles.FoundServer) error {
@@ -171,7 +172,7 @@ func (a clientCommands) printImportedServers(servers []clientfiles.FoundServer) 
 	return w.Flush()
 }
 
-// printNotes prints the notes on servers found in client files, and the given warnings.
+// printNotes prints the notes about the servers in client files, and the given warnings.
 func (a clientCommands) printNotes(servers []clientfiles.FoundServer, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {
@@ -234,9 +235,9 @@ command says how many tokens the servers' tools took in every conversation, and 
 	return c
 }
 
-// serveArgs returns the command-line arguments with which a client starts Retort. In a client file that belongs to a
-// project, the configuration file is given relative to the project if possible, so that the file works on other
-// machines.
+// serveArgs returns the command line arguments with which a client starts Retort. In a client file that belongs to a
+// project, the path of the configuration file is relative to the project if possible. The client file then also works
+// on other machines.
 func (a clientCommands) serveArgs(p clientPaths, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
@@ -252,8 +253,8 @@ func (a clientCommands) serveArgs(p clientPaths, project bool, client string) []
 	return args
 }
 
-// retortCommand returns the path of this program as it was called, without resolving links: an update changes a link's
-// target and keeps the link. The path is absolute, because graphical programs do not have the PATH of a shell.
+// retortCommand returns the path by which this program was started. It does not resolve links, because an update keeps
+// the link and changes its target. The path is absolute, because graphical programs do not have the PATH of a shell.
 func retortCommand(project bool) string {
 	if project {
 		return "retort"
@@ -277,7 +278,7 @@ func retortCommand(project bool) string {
 	return self
 }
 
-// printInstalled prints what an install did. As JSON, it also prints the cost, which may be nil.
+// printInstalled prints what an install has changed. As JSON, it also prints the cost, which may be nil.
 func (a clientCommands) printInstalled(done *clientfiles.InstallResult, cost *installCost) error {
 	if a.asJSON {
 		return a.printJSON(struct {

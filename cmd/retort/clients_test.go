@@ -18,13 +18,13 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// approved is the source of a program with one call in the middle that a person must approve.
+// approved is a program whose second call a person must approve.
 const approved = `const made = await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C', Email: 'a@example.org'}});
 await crm.updateRecord({objectType: 'Lead', recordId: made.id, data: {Score: 99}});
 return 'changed';`
 
-// story holds the results of one client session. In it, the client searches for tools, reads a definition and runs
-// the program in the constant approved. Asked has the approval questions that the client received.
+// story holds the results of one client session. In the session the client searches for tools, reads a definition and
+// runs the program approved. Asked holds the approval questions that the client received.
 type story struct {
 	Tools      int                `json:"tools"`
 	Found      []string           `json:"found"`
@@ -44,12 +44,12 @@ func (s story) check(t *testing.T) {
 	}
 }
 
-// targets lists the transports over which the tests connect to the command.
+// targets lists the transports over which clients connect to Retort in tests.
 var targets = []string{"stdio", "http"}
 
-// reach runs f as a subtest against the command with the bundled servers. The argument words of f depends on target:
-// for "stdio" it is the command line that starts Retort, for "http" it is the address of a running Retort.
-func reach(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
+// withTarget runs f as a subtest with the bundled servers. For the target "stdio", the argument words of f is the
+// command line that starts Retort. For "http", words is the address of a running Retort.
+func withTarget(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)
 		if target == "http" {
@@ -61,9 +61,9 @@ func reach(t *testing.T, target string, f func(t *testing.T, dir string, words [
 	})
 }
 
-// some returns the targets with which to test the n-th client: all of them if RETORT_FULL is set, otherwise one,
-// which alternates with n. TestSDKForGo always covers every target in both protocol eras.
-func some(n int) []string {
+// targetsForClient returns the targets for the test of the n-th client. If RETORT_FULL is set, these are all targets.
+// Otherwise it is a single one, which alternates with n. TestSDKForGo always tests all targets in both protocol eras.
+func targetsForClient(n int) []string {
 	if testenv.Full() {
 		return targets
 	}
@@ -120,7 +120,7 @@ func demoFolder(t *testing.T) (dir, command string) {
 	return dir, command
 }
 
-// eras lists the names by which clients select the older and the newer generation of the MCP protocol.
+// eras lists names of the older and the newer generation of the MCP protocol, by which tests select one.
 var eras = []string{"legacy", "modern"}
 
 func TestSDKForGo(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSDKForGo(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			for _, target := range targets {
-				reach(t, target, func(t *testing.T, _ string, words []string) {
+				withTarget(t, target, func(t *testing.T, _ string, words []string) {
 					var s story
 					client := mcp.NewClient(&mcp.Implementation{Name: "session", Version: "1"}, &mcp.ClientOptions{
 						ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -144,7 +144,7 @@ func TestSDKForGo(t *testing.T) {
 					if got := session.InitializeResult().ProtocolVersion; got != versions[era] {
 						t.Errorf("it speaks %s", got)
 					}
-					tell(t, session, &s)
+					performStory(t, session, &s)
 					s.check(t)
 				})
 			}
@@ -159,8 +159,8 @@ func transport(words []string) mcp.Transport {
 	return &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...), TerminateDuration: testenv.Patience}
 }
 
-// tell carries out the steps of a story with a session of the Go SDK and stores the results in s.
-func tell(t *testing.T, session *mcp.ClientSession, s *story) {
+// performStory performs the steps of a story in a session of the Go SDK. It stores the results in s.
+func performStory(t *testing.T, session *mcp.ClientSession, s *story) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -190,14 +190,14 @@ func tell(t *testing.T, session *mcp.ClientSession, s *story) {
 	call("execute_code", map[string]any{"code": approved}, s)
 }
 
-// TestSDKsForTypeScript checks that clients built with both TypeScript SDKs complete a story: version 1 in the legacy
-// protocol era, version 2 in both eras.
+// TestSDKsForTypeScript checks that clients of both TypeScript SDKs complete a story. Version 1 uses the legacy
+// protocol era, version 2 both eras.
 func TestSDKsForTypeScript(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, client := range [][]string{{"v1", "legacy"}, {"v2", "legacy"}, {"v2", "modern"}} {
 		t.Run(strings.Join(client, "/"), func(t *testing.T) {
-			for _, target := range some(n) {
-				reach(t, target, func(t *testing.T, _ string, words []string) {
+			for _, target := range targetsForClient(n) {
+				withTarget(t, target, func(t *testing.T, _ string, words []string) {
 					args := append([]string{filepath.Join(filepath.Dir(modules), "session.mjs")}, client...)
 					var s story
 					decodeOutput(t, exec.Command(node, append(append(args, approved), words...)...), &s)
@@ -223,14 +223,14 @@ func decodeOutput(t *testing.T, cmd *exec.Cmd, into any) {
 	}
 }
 
-// TestInspectorSession checks that the Inspector completes a story. It uses the Inspector's daemon, because only a
-// session that stays open lets a person answer. Without the daemon, each command opens a session of its own.
+// TestInspectorSession checks that the MCP Inspector completes a story. It uses the Inspector's daemon, because a
+// person can answer only in a session that stays open. Without the daemon, each command opens a session of its own.
 func TestInspectorSession(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			for _, target := range some(n) {
-				reach(t, target, func(t *testing.T, dir string, words []string) {
+			for _, target := range targetsForClient(n) {
+				withTarget(t, target, func(t *testing.T, dir string, words []string) {
 					i := &inspector{t: t, command: []string{node, filepath.Join(modules, ".bin", "mcpdo"), "--format", "json", "--connection", "c"}, dir: dir}
 					i.start(node, filepath.Join(modules, ".bin", "mcpdo"))
 					var connection struct{ ProtocolEra string }

@@ -12,8 +12,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// passing holds settings that pass everything through to the conformance suites' server: its tools are offered
-// directly, personal data is not replaced, and calls are approved automatically, because no person takes part.
+// passing holds settings for the conformance suite. They pass everything through to the suite's server. The server's
+// tools are offered directly, personal data is not replaced, and calls are approved automatically because no person
+// takes part.
 const passing = `permissionLevel: execute_full
 approval: {autoApproveHigh: true}
 piiTokenization: false
@@ -21,8 +22,8 @@ http: {rate: 10000/minute}
 servers: {everything: {expose: direct, sampling: allow}}
 `
 
-// TestServerConformance checks that Retort passes the server scenarios of MCP's conformance tests, with the Go SDK's
-// conformance server behind it. Each protocol era is tested with a client and an upstream server of the same era.
+// TestServerConformance checks that Retort passes the server scenarios of MCP's conformance tests. The server behind
+// Retort is the Go SDK's conformance server. Each protocol era is tested with a client and a server of that era.
 func TestServerConformance(t *testing.T) {
 	testenv.NPM22(t)
 	everything := everythingServer(t)
@@ -68,8 +69,8 @@ func overPipes(_ *testing.T, command string) map[string]any {
 	return map[string]any{"command": command}
 }
 
-// overHTTP starts the conformance server over HTTP with sessions, which only the protocol versions before the
-// stateless ones use. It returns the server's entry for a client file.
+// overHTTP starts the conformance server over HTTP with sessions. Only protocol versions with sessions use it. It
+// returns the server's entry for a client file.
 func overHTTP(t *testing.T, command string) map[string]any {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -59,9 +59,9 @@ func (a demoCommands) command() *cobra.Command {
 	return c
 }
 
-// approveAll approves every question, and with it later calls of the same tool in the same run. That is safe, because
+// approveAll approves every question, and later calls of the same tool in the same execution. That is safe, because
 // the bundled servers have no data to lose. Approving each of the thousand calls separately would take 20 seconds,
-// because every question waits briefly for equal ones.
+// because every question waits briefly for equal questions.
 func approveAll(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }
@@ -80,8 +80,8 @@ func demoServers() ([]engine.Server, error) {
 	return servers, nil
 }
 
-// runDemo runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
-// the model's context.
+// runDemo runs the example programs one after another. It shows what each program returned, and how many tokens each
+// one kept out of the model's context.
 func (a demoCommands) runDemo(ctx context.Context, e *engine.Engine) error {
 	a.waitForServers(ctx, e, time.Minute)
 	servers := e.ListServers()

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// programBlock matches a block of a page that contains a program. Its groups are the reason why the block is not run,
-// the language and the program.
+// programBlock matches a block of a page that contains a program. Its groups are the reason for which the block is not
+// run, the language, and the program.
 var programBlock = regexp.MustCompile("(?m)^(?:<!-- not run: (.+) -->\\n)?```(ts|typescript|js|javascript|python)\\n((?:.*\\n)*?)^```$")
 
-// TestProgramBlocks checks that the programs in the pages for users pass the checks and run against the bundled servers.
-// They run without effects. A comment "not run: REASON" before a block excludes it.
+// TestProgramBlocks checks that the programs in the pages for users pass the checks and run with the bundled servers.
+// The programs run without effects. A comment "not run: REASON" before a block excludes the block.
 func TestProgramBlocks(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), demoConfig("drive and sheets"), 0o600); err != nil {
@@ -48,8 +48,8 @@ func TestProgramBlocks(t *testing.T) {
 	}
 }
 
-// programProblem runs a program without effects, in a folder whose configuration has all bundled servers. It returns why
-// the program failed, or "".
+// programProblem runs a program without effects, in a folder whose configuration has all bundled servers. It returns
+// the reason why the program failed, or "".
 func programProblem(t *testing.T, dir, language, code string) string {
 	t.Helper()
 	file := filepath.Join(dir, "program.ts")

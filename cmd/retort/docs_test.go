@@ -19,7 +19,7 @@ import (
 var updateDocs = flag.Bool("update", false, "write docs/reference/cli.md from the commands")
 
 const (
-	repository = "../.." // seen from here
+	repository = "../.." // root of the repository, relative to this folder
 	cliPage    = repository + "/docs/reference/cli.md"
 )
 
@@ -69,8 +69,8 @@ func cliReference(root *cobra.Command) string {
 	return b.String()
 }
 
-// documentedCommands returns the subcommands of c, at all levels, that help shows, in the order of the help text. It
-// leaves out "help" and the subcommands of "completion", whose texts are written by Cobra.
+// documentedCommands returns all subcommands of c that help shows, including their own subcommands, in the order of
+// the help text. It leaves out "help" and the subcommands of "completion", because Cobra writes their texts.
 func documentedCommands(c *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() || sub.Name() == "help" || c.Name() == "completion" {
@@ -136,7 +136,8 @@ var (
 	lineRetort    = regexp.MustCompile(`(?m)^(?:\$ )?retort +([^'"\n#]+)`)
 )
 
-// namedCommands returns, for each retort command in the code of a page, its arguments up to the first quoted one.
+// namedCommands returns the retort commands in the code of a page. For each command it returns the arguments up to the
+// first quoted one.
 func namedCommands(page string) (all [][]string) {
 	texts := []string{}
 	for _, m := range spannedRetort.FindAllStringSubmatch(page, -1) {
@@ -158,7 +159,7 @@ func namedCommands(page string) (all [][]string) {
 }
 
 // commandProblem returns text that names the first command or flag of a command line that does not exist. It returns
-// "" if all exist.
+// "" if all of them exist.
 func commandProblem(words []string) string {
 	c, value := documentedRoot(), false
 	for _, word := range words {
@@ -187,8 +188,8 @@ func commandProblem(words []string) string {
 }
 
 // TestConsoleBlocks checks that the commands in the console blocks of the README and of docs/start print what these
-// pages show. "…" matches anything in a line; a line "…" matches any lines. A comment before a block names the folder
-// in which to run it, or says why it is not run.
+// pages show. In a block, "…" matches any text within a line, and a line "…" matches any lines. A comment before a
+// block names the folder in which the block is run, or the reason why it is not run.
 func TestConsoleBlocks(t *testing.T) {
 	ran, skipped := 0, 0
 	for _, page := range userPages(t) {
@@ -213,11 +214,12 @@ func TestConsoleBlocks(t *testing.T) {
 
 var consoleBlock = regexp.MustCompile("(?m)^<!-- (run|not run): (.+) -->\\n```console\\n((?:.*\\n)*?)^```$")
 
-// progressLines matches the progress lines on standard error, which a command prints once it has run for a second.
+// progressLines matches the progress lines that a command prints to standard error if it runs for longer than a
+// second.
 var progressLines = regexp.MustCompile(`(?m)^[a-z ']+… \d+ s.*\n`)
 
-// runConsole runs the commands of a console block, with a new data directory, and checks that they print what the
-// page shows.
+// runConsole runs the commands of a console block with a new data directory. It checks that they print what the page
+// shows.
 func runConsole(t *testing.T, page, dir, block string) {
 	t.Helper()
 	home := t.TempDir()
@@ -237,8 +239,8 @@ func runConsole(t *testing.T, page, dir, block string) {
 	}
 }
 
-// splitConsole splits a part of a console block into the command and its output. The command extends to the first
-// line at whose end all single quotes are closed.
+// splitConsole splits a part of a console block into the command and its output. The command ends with the first line
+// at whose end all single quotes are closed.
 func splitConsole(part string) (command, output string) {
 	lines := strings.SplitAfter(part, "\n")
 	for i := range lines {
@@ -256,8 +258,8 @@ func consolePattern(output string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + strings.ReplaceAll(p, "…", `.*`) + `\n*$`)
 }
 
-// TestConsolePattern checks how console blocks of documentation pages are compared: the pattern made from a block
-// must match fitting output and reject other output.
+// TestConsolePattern checks the patterns that are made from console blocks. A pattern must match fitting output and
+// reject other output.
 func TestConsolePattern(t *testing.T) {
 	command, output := splitConsole("retort run -e '\n  return 1'\n1\nok · … ms\n…\nend\n")
 	if command != "retort run -e '\n  return 1'" {
@@ -282,7 +284,7 @@ func userPages(t *testing.T) []string {
 
 func readDoc(t *testing.T, page string) string { return testenv.ReadPage(t, repository, page) }
 
-// TestEveryCommandIsExplained checks that each command that help shows has an example, and each one of the first level a
+// TestEveryCommandIsExplained checks that each command in help has an example, and that each top-level command has a
 // group. The commands and flags in examples must exist.
 func TestEveryCommandIsExplained(t *testing.T) {
 	root := documentedRoot()
@@ -302,7 +304,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 }
 
 // exampleProblem returns text that names the first command or flag in a line of an example that does not exist. It
-// returns "" if all exist, or if the line is no command.
+// returns "" if all of them exist, or if the line is not a command.
 func exampleProblem(line string) string {
 	text, found := strings.CutPrefix(strings.TrimSpace(line), "retort ")
 	if !found {

@@ -66,7 +66,7 @@ sockets of engines that have died. It changes no file of a client.`,
 	return c
 }
 
-// diagnoseServers waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
+// diagnoseServers waits for the servers and diagnoses them. It shows the names of the servers for which it is waiting.
 func (a doctorCommands) diagnoseServers(
 	cmd *cobra.Command, e *engine.Engine, machine []doctor.CheckResult, patience time.Duration, servers []string,
 ) (engine.Diagnosis, error) {
@@ -115,7 +115,7 @@ func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 	}
 }
 
-// clientChecks checks, for each MCP client's configuration file, whether it starts Retort. Problems are only
+// clientChecks checks for each MCP client's configuration file whether it starts Retort. It reports problems only as
 // warnings, because the user decides which servers a client starts.
 func clientChecks(all []clientfiles.SurveyedFile, read []string) []doctor.CheckResult {
 	var checks []doctor.CheckResult
@@ -190,7 +190,7 @@ func (a doctorCommands) printDiagnosis(s engine.ServerDiagnosis) {
 	}
 }
 
-// printNextStep prints the next step for the user, if any.
+// printNextStep prints what the user should do next, if there is anything.
 func (a doctorCommands) printNextStep(how string) {
 	if how != "" {
 		fmt.Fprintln(a.stdout, "     ", a.styleText(a.stdout, bold, "→ "+replaceControls(how)))

@@ -24,8 +24,8 @@ func (a *app) executeWithProgress(ctx context.Context, e *engine.Engine, req cor
 	return withResumeHint(e.Execute(a.withTerminalApproval(ctx), req))
 }
 
-// describeWaiting says which command answers the first of the questions that wait for a person. It returns "" if there
-// are no questions.
+// describeWaiting returns text that says which command answers the first of the questions that wait for a person. It
+// returns "" if no question is waiting.
 func describeWaiting(questions []core.Approval) string {
 	if len(questions) == 0 {
 		return ""
@@ -58,8 +58,8 @@ func (a *app) readProgram(name string) (string, error) {
 	return string(text), nil
 }
 
-// parseLanguage returns the language that a flag names or, without the flag, the language of the file's extension. It
-// returns "" if the extension is unknown.
+// parseLanguage returns the language that a flag names. Without the flag, it returns the language of the file's
+// extension. It returns "" if the extension is unknown.
 func parseLanguage(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":
@@ -82,8 +82,8 @@ func parseLanguage(flag, file string) (core.Language, error) {
 	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }
 
-// waitForServers waits until the servers have listed their tools or failed, but not longer than the argument
-// patience. It shows the names of the servers that are still missing.
+// waitForServers waits until all servers have listed their tools or failed, but at most for patience. It shows the
+// names of the servers for which it is waiting.
 func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

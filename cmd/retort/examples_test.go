@@ -9,7 +9,7 @@ import (
 )
 
 // TestEmbeddingExample checks the output of the example program that embeds the engine. The example starts the retort
-// command for its servers, and this test binary plays that command.
+// command as its servers, and this test binary acts as that command.
 func TestEmbeddingExample(t *testing.T) {
 	dir := t.TempDir()
 	retort := retortIn(t, dir).Path

@@ -50,7 +50,7 @@ func TestTokenFigures(t *testing.T) {
 	compareFigures(t, got, want)
 }
 
-// bundledTools counts the bundled servers and their tools.
+// bundledTools returns the number of bundled servers and the number of their tools.
 func bundledTools(t *testing.T) (f pictures.Figures) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repository, "internal/devel/demo/tools/*.json"))

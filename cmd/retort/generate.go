@@ -65,7 +65,7 @@ func openFolder(out string) (*os.Root, error) {
 	return os.OpenRoot(out)
 }
 
-// writeInFolder writes a file and creates the folders on the way to it.
+// writeInFolder writes a file below a folder. It creates missing folders on the file's path.
 func writeInFolder(root *os.Root, name string, text []byte) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -74,8 +74,8 @@ func writeInFolder(root *os.Root, name string, text []byte) error {
 }
 
 // stampIndex adds a first line with the time of generation to the text of an index file. If the existing file differs
-// only in that line, stampIndex returns the existing text, so that generating again changes nothing. It returns the
-// text of other files unchanged.
+// only in that line, stampIndex returns the existing text. Generating again then changes nothing. stampIndex returns
+// the text of other files unchanged.
 func stampIndex(root *os.Root, name, text string, now time.Time) string {
 	comment := map[string]string{"index.ts": "//", "__init__.py": "#"}[filepath.Base(name)]
 	if comment == "" {

@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// commandGroups returns the groups in which help lists the commands, with the names of their commands in order.
+// commandGroups returns the groups in which help lists the commands. Each group has the names of its commands, in
+// order.
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"start", "Get started:", []string{"init", "demo", "install", "uninstall", "import", "doctor"}},
@@ -25,8 +26,8 @@ type commandGroup struct {
 	commands  []string
 }
 
-// arrangeHelp puts the commands of root into groups, gives each command an example, and makes errors about arguments
-// name what is missing.
+// arrangeHelp assigns the commands of root to groups and gives each command an example. It also makes errors about
+// arguments name the missing argument.
 func arrangeHelp(root *cobra.Command) {
 	for _, g := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -57,7 +58,7 @@ func arrangeHelp(root *cobra.Command) {
 	arrange(root)
 }
 
-// argumentError returns the error for missing or surplus arguments. It names the first missing argument.
+// argumentError returns the error for missing or extra arguments. It names the first missing argument.
 func argumentError(c *cobra.Command, args []string) error {
 	required, most := argumentNames(c.Use)
 	message := ""
@@ -72,7 +73,7 @@ func argumentError(c *cobra.Command, args []string) error {
 	return core.Errorf(core.KindInvalidArguments, "arguments", "%s", message).WithHint("usage: %s", usageOf(c))
 }
 
-// usageOf returns the command line of c with an example of it, if there is one.
+// usageOf returns the usage line of c, and an example if c has one.
 func usageOf(c *cobra.Command) string {
 	usage := c.CommandPath() + strings.TrimPrefix(c.Use, c.Name())
 	example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n")
@@ -82,7 +83,7 @@ func usageOf(c *cobra.Command) string {
 	return usage + ", such as: " + example
 }
 
-// argumentNames returns the names of the required arguments in the usage line of a command, and the maximum number of
+// argumentNames returns the names of the required arguments in a command's usage line. most is the maximum number of
 // arguments.
 func argumentNames(use string) (required []string, most int) {
 	words := strings.Fields(use)[1:]

@@ -21,14 +21,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// firstPort and lastPort bound the ports that scripts listen on. Systems choose the ports of outgoing
-// connections outside this range, so a free port stays free until its script listens on it.
+// firstPort and lastPort bound the ports that scripts listen on. Operating systems choose the ports of outgoing
+// connections outside this range. A free port in the range therefore stays free until its script listens on it.
 const firstPort, lastPort = 12000, 32000
 
-// ports counts the ports given to scripts. Each test process starts at a different port.
+// ports counts the ports that scripts have received. Each test process starts at a different port.
 var ports atomic.Int64
 
-// port is the script command "port NAME". It stores the number of a free port of this machine in a variable.
+// port implements the script command "port NAME". It stores the number of a free port of this machine in a variable.
 func port(ts *testscript.TestScript, _ bool, args []string) {
 	for range lastPort - firstPort {
 		number := firstPort + (int64(os.Getpid())*97+ports.Add(1))%(lastPort-firstPort)
@@ -41,10 +41,10 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no port is free")
 }
 
-// ask is a program for scripts. It sends the HTTP requests in a file to a listener, and prints the status and the
-// body of each answer. Lines of "###" separate the requests. {session}, {state} and {question} in a request are
-// replaced by values from earlier answers. A request that begins with DRIP is sent byte by byte, in parallel with the
-// requests that follow, until the listener closes its connection.
+// ask is a program for scripts that sends the HTTP requests in a file to a listener. It prints the status and the body
+// of each answer. Lines of "###" separate the requests. It replaces {session}, {state} and {question} in a request by
+// values from earlier answers. It sends a request that begins with DRIP byte by byte until the listener closes its
+// connection, while it already sends the requests that follow.
 func ask() {
 	address := os.Args[1]
 	text, err := os.ReadFile(os.Args[2])
@@ -73,8 +73,8 @@ func ask() {
 	}
 }
 
-// tells maps the name of a placeholder in a request to the pattern that finds its value in an earlier answer. The
-// script program "ask" fills in these placeholders.
+// tells maps the name of a placeholder in a request to a pattern. The pattern finds the placeholder's value in an
+// earlier answer. The script program "ask" fills in these placeholders.
 var tells = map[string]*regexp.Regexp{
 	"state":    regexp.MustCompile(`"requestState":"([^"]+)"`),
 	"question": regexp.MustCompile(`"inputRequests":\{"([^"]+)"`),
@@ -119,8 +119,8 @@ func send(address, request string, told map[string]string) {
 	}
 }
 
-// pause is the delay before each byte of a request that is sent byte by byte. Sending a whole request then takes far
-// longer than the listener's read timeout.
+// pause is the delay before each byte of a request that is sent byte by byte. It is so long that sending a whole
+// request takes far longer than the listener's read timeout.
 const pause = 50 * time.Millisecond
 
 func drip(address, request string) {
@@ -143,8 +143,8 @@ func drip(address, request string) {
 }
 
 // hold is a program for scripts, started as "hold ADDRESS N CLOSED". It opens N connections to a listener and waits
-// until the listener has closed CLOSED of them. It then sends a request on each connection and prints how many were
-// answered.
+// until the listener has closed CLOSED of them. It then sends a request on every connection and prints how many
+// requests were answered.
 func hold() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {

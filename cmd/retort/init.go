@@ -19,7 +19,7 @@ import (
 // initCommands defines the command "retort init".
 type initCommands struct{ *app }
 
-// The files that retort init writes.
+// Names of the files that retort init writes.
 const (
 	settingsFile = "retort.yaml"
 	schemaFile   = "retort.schema.json"
@@ -82,7 +82,7 @@ func initialFiles(sample bool) ([]initialFile, error) {
 	return append(files, initialFile{serversFile, append(text, '\n')}), nil
 }
 
-// refuseExisting returns an error if one of the files exists, so that either all are written or none.
+// refuseExisting returns an error if one of the files already exists. The command then writes all files or none.
 func refuseExisting(files []initialFile) error {
 	var found []string
 	for _, f := range files {

@@ -8,10 +8,10 @@ import (
 
 const (
 	jsonFlag       = "json"
-	jsonAnnotation = "json" // of the commands that can print JSON
+	jsonAnnotation = "json" // annotation of commands that can print JSON
 )
 
-// addJSON adds the flag --json to all commands. Commands that cannot print JSON refuse the flag, and their help does
+// addJSON adds the flag --json to all commands. Commands that cannot print JSON reject the flag, and their help does
 // not show it.
 func (a *app) addJSON(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&a.asJSON, jsonFlag, false, "print JSON")
@@ -28,12 +28,12 @@ func (a *app) addJSON(root *cobra.Command) {
 	})
 }
 
-// offerJSON marks a command as one that can print JSON, so that it accepts --json.
+// offerJSON marks a command as able to print JSON, so that it accepts --json.
 func offerJSON(c *cobra.Command) { c.Annotations = map[string]string{jsonAnnotation: "yes"} }
 
 func offersJSON(c *cobra.Command) bool { return c.Annotations[jsonAnnotation] != "" }
 
-// showJSON shows --json in help texts if the command c offers JSON, and hides it otherwise.
+// showJSON makes the help of c show --json if c can print JSON, and hides the flag otherwise.
 func showJSON(c *cobra.Command) {
 	c.Root().PersistentFlags().Lookup(jsonFlag).Hidden = !offersJSON(c)
 }

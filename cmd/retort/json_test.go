@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestOnlyTheRootDefinesJSON checks that no subcommand defines its own --json flag. Such a flag would hide the one of
-// the root command, which is the only one that the program reads.
+// TestOnlyTheRootDefinesJSON checks that no subcommand defines its own --json flag. It would hide the flag of the root
+// command, and the program reads only that one.
 func TestOnlyTheRootDefinesJSON(t *testing.T) {
 	offered := 0
 	var check func(c *cobra.Command)

@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestKillLeavesNothing checks that after SIGKILL in the middle of a program no descendant of the engine survives: no
-// sandbox, no server, and no process that a server started.
+// TestKillLeavesNothing sends SIGKILL to an engine in the middle of a program. It checks that no descendant of the
+// engine survives: no sandbox, no server, and no process that a server started.
 func TestKillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	heard := filepath.Join(dir, "heard") // the requests that the second server gets
@@ -64,10 +64,10 @@ func TestKillLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestDaemonsEndWithTheEngine checks that daemons started by servers end with the engine, whether the engine ends
-// normally, by SIGTERM or by SIGKILL. The daemons fork twice, start their own session, ignore signals, clear their
-// environment or fork continuously. One server also kills its watchdog process; the daemon of this server must end as
-// well.
+// TestDaemonsEndWithTheEngine checks that daemons that servers have started end with the engine, whether the engine
+// ends normally, by SIGTERM or by SIGKILL. The daemons fork twice, start their own session, ignore signals, clear
+// their environment or fork continuously. One server also kills its keeper, the process that watches it. The daemon of
+// this server must end as well.
 func TestDaemonsEndWithTheEngine(t *testing.T) {
 	ends := map[string]func(cmd *exec.Cmd, in io.Closer) error{
 		"clean":   func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
@@ -126,7 +126,7 @@ func TestDaemonsEndWithTheEngine(t *testing.T) {
 	}
 }
 
-// daemonIn returns the process id that a daemon wrote into its file, or 0.
+// daemonIn returns the process id that a daemon has written to its file, or 0 if there is no such id yet.
 func daemonIn(dir string, number int) int {
 	text, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("daemon-%d", number)))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -167,7 +167,7 @@ func awaitAnswer(t *testing.T, out io.Reader, id string) {
 	t.Fatal("the server's output ended")
 }
 
-// processID refers to a process by its number and start time, because the system reuses the numbers.
+// processID identifies a process by its id and start time, because the system reuses ids.
 type processID struct {
 	pid   int
 	start string
@@ -186,8 +186,8 @@ func descendants(pid int) []processID {
 	return all
 }
 
-// startOf returns the start time of a process in the form in which /proc states it. It returns "" if the process no
-// longer exists or is a zombie.
+// startOf returns the start time of a process in the format of /proc. It returns "" if the process no longer exists or
+// is a zombie.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// newLogger returns a logger to standard error, with the level and format of the flags.
+// newLogger returns a logger that writes to standard error, with the level and format that the flags set.
 func (a *app) newLogger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
@@ -32,11 +32,12 @@ func (a *app) newLogger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// lossyWriter implements an io.Writer that never blocks. If the reader is too slow, it drops lines and counts them.
+// lossyWriter implements an io.Writer that never blocks. If the lines are read too slowly, it drops lines and counts
+// them.
 type lossyWriter struct {
 	lines    chan []byte
 	lost     atomic.Int64
-	lostForm string // how that is told
+	lostForm string // format of the message about dropped lines
 	done     chan struct{}
 }
 
@@ -66,7 +67,7 @@ func (l *lossyWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flushBriefly waits at most 200 ms for the queued lines to be written. It is called before the process ends.
+// flushBriefly waits at most 200 ms for the queued lines to be written. Call it before the process ends.
 func (l *lossyWriter) flushBriefly() {
 	const moment = 200 * time.Millisecond
 	if l.lines == nil {

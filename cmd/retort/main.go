@@ -18,17 +18,17 @@ import (
 	"retort/internal/engine"
 )
 
-// Exit codes. Their values never change, because scripts depend on them.
+// Exit codes. Scripts depend on their values, so these never change.
 const (
 	exitOK       = 0 // the command succeeded
 	exitFailed   = 1 // the program or the call failed
 	exitUsage    = 2 // the arguments or the configuration are wrong
-	exitDenied   = 3 // a rule or a person refused it, or it waits for approval
+	exitDenied   = 3 // a rule or a person refused the program or call, or it waits for approval
 	exitInternal = 4 // Retort itself failed
 )
 
 // firstCollection is the heap size, in bytes, at which the first garbage collection starts. Most commands end before
-// they reach it.
+// their heap is so large.
 const firstCollection = 32 << 20
 
 func main() {
@@ -37,7 +37,7 @@ func main() {
 	os.Exit(mainCode())
 }
 
-// mainCode runs the command line of this process and returns the exit code, with which main then exits.
+// mainCode runs the command line of this process and returns the exit code for main.
 func mainCode() int {
 	ctx, stop := contextUntilSignal()
 	defer stop()
@@ -56,8 +56,9 @@ func mainCode() int {
 	return codeOf(err)
 }
 
-// contextUntilSignal returns a context that is cancelled by the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP.
-// Running work then has time to finish. The second signal ends the process at once.
+// contextUntilSignal returns a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP. It ignores SIGHUP if
+// the process was started so that it ignores that signal. After the first signal, running work has time to finish. The
+// second signal ends the process immediately.
 func contextUntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)
@@ -86,7 +87,7 @@ func contextUntilSignal() (ctx context.Context, stop func()) {
 	}
 }
 
-// exitError is the exit code of a command that has already printed its error.
+// exitError is the error of a command that has already printed its error message. Its value is the exit code.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -121,7 +122,7 @@ type app struct {
 
 	log lossyWriter
 
-	asking atomic.Bool // a person is asked at the terminal, so nothing else is drawn there
+	asking atomic.Bool // whether a question is shown at the terminal; nothing else is drawn meanwhile
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -153,8 +154,8 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// openEngine opens an engine with the configuration from the shared flags. change, which may be nil, can modify the
-// configuration first. openEngine prints the engine's warnings.
+// openEngine opens an engine with the configuration that the shared flags name. change can modify the configuration
+// first, and may be nil. openEngine prints the engine's warnings.
 func (a *app) openEngine(ctx context.Context, change func(*engine.Config)) (*engine.Engine, error) {
 	log, err := a.newLogger()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // manCommands defines the command "retort man".
 type manCommands struct{ *app }
 
-// command returns the hidden command that writes the manual pages of all commands. A release contains these pages.
+// command returns the hidden command that writes the manual pages of all commands. Releases contain these pages.
 func (a manCommands) command() *cobra.Command {
 	var out string
 	c := &cobra.Command{
@@ -50,8 +50,8 @@ func writeManual(out string, c *cobra.Command) error {
 	return nil
 }
 
-// manPage returns the page of a command in the language of man(7). The page has no date, so that equal sources
-// produce equal pages.
+// manPage returns the manual page of a command in the language of man(7). The page contains no date, so that equal
+// sources give equal pages.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	section := func(title, body string) {
@@ -92,7 +92,7 @@ denied, or waiting for approval
 4
 an internal error of Retort`
 
-// manName returns the name of the page of a command, such as retort\-audit\-query.
+// manName returns the name of a command's manual page, such as retort\-audit\-query.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 func manRelated(c *cobra.Command) (pages []string) {

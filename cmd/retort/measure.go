@@ -16,7 +16,7 @@ import (
 	"retort/internal/engine"
 )
 
-// measureTimeout bounds how long install waits for the servers to list their tools.
+// measureTimeout limits how long install waits for the servers to list their tools.
 const measureTimeout = 15 * time.Second
 
 // toolCost counts tools and the tokens that their definitions take in a model's context.
@@ -26,15 +26,16 @@ type toolCost struct {
 	Tokens  int `json:"tokens"`
 }
 
-// installCost compares what the tools cost in each conversation before and after an install.
+// installCost compares what the tools cost in each conversation before and after an install. The unit is tokens.
 type installCost struct {
 	Before     toolCost `json:"before"`
 	Now        toolCost `json:"now"`
-	NotCounted []string `json:"not_counted,omitempty"` // servers that did not list their tools, by name
+	NotCounted []string `json:"not_counted,omitempty"` // names of the servers that did not list their tools
 }
 
-// printAndMeasure prints what an install did. Then, if measure is set or a person at the terminal agrees, it starts the
-// moved servers and prints how many tokens their tools cost. A failure of that is a warning, because the install is complete.
+// printAndMeasure prints what an install has changed. If measure is set, or if the user at the terminal agrees, it
+// then starts the moved servers and prints how many tokens their tools cost. If that fails it prints a warning,
+// because the install itself is complete.
 func (a clientCommands) printAndMeasure(
 	ctx context.Context, done *clientfiles.InstallResult, measure bool,
 ) error {
@@ -63,9 +64,9 @@ func (a clientCommands) printAndMeasure(
 	return nil
 }
 
-// confirmMeasure asks at the terminal whether to start the servers. It returns false without asking unless both
-// standard input and standard error are terminals: a server in a client's configuration file must not be started
-// unless a person agrees.
+// confirmMeasure asks at the terminal whether to start the servers. A server in a client's configuration file must not
+// be started unless a person agrees. confirmMeasure therefore returns false without asking unless both standard input
+// and standard error are terminals.
 func (a clientCommands) confirmMeasure(ctx context.Context, servers []string) bool {
 	if len(servers) == 0 || !term.IsTerminal(int(a.stdin.Fd())) || !term.IsTerminal(int(a.stderr.Fd())) {
 		return false
@@ -83,8 +84,8 @@ func (a clientCommands) confirmMeasure(ctx context.Context, servers []string) bo
 	return err == nil && (line == "y" || line == "yes")
 }
 
-// measureInstall starts the servers that an install moved, and no others, and counts their tools. If the install moved
-// no server, it returns nil.
+// measureInstall starts the servers that an install has moved, and counts their tools. It starts no other servers. If
+// the install has moved no server, it returns nil.
 func (a clientCommands) measureInstall(ctx context.Context, done *clientfiles.InstallResult) (*installCost, error) {
 	moved := movedServers(done)
 	if len(moved) == 0 {
@@ -115,7 +116,7 @@ func (a clientCommands) measureInstall(ctx context.Context, done *clientfiles.In
 	return cost, err
 }
 
-// movedServers returns the names in Retort's file of the servers that an install moved there.
+// movedServers returns the names that the servers moved by an install have in Retort's configuration file.
 func movedServers(done *clientfiles.InstallResult) (names []string) {
 	for _, s := range done.Moved {
 		name := s.Name
@@ -129,7 +130,7 @@ func movedServers(done *clientfiles.InstallResult) (names []string) {
 	return names
 }
 
-// countServers adds up the tools of those servers whose names are in the list moved.
+// countServers adds up the tools of the servers whose names are in moved.
 func countServers(servers []engine.ServerInfo, moved []string) *installCost {
 	cost := &installCost{}
 	for _, s := range servers {

@@ -10,9 +10,9 @@ import (
 	"retort/internal/agent/model/modeltest"
 )
 
-// scriptedModel is a fake model for scripts, started as "model ADDRESS DIR". It answers the n-th request with the
-// text in file n of DIR, and all requests after the last file with that file. A file that holds a single word in
-// capitals selects the behaviour of a broken model. Request n is stored as n.asked.
+// scriptedModel is a fake model for scripts, started as "model ADDRESS DIR". It answers the n-th request with the text
+// in file n of DIR. It answers requests beyond the last file with the last file. A file that contains a single word in
+// capitals makes the model behave as a certain kind of broken model. Request n is stored as n.asked.
 func scriptedModel() {
 	dir := os.Args[2]
 	l, err := net.Listen("tcp", os.Args[1])

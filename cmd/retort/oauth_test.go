@@ -14,8 +14,9 @@ import (
 )
 
 // oauthServer is an MCP server for scripts that requires a login, started as "oauthserver [FLAG...]". It writes
-// .mcp.json and obeys the command in the file "do": "expire" and "end" invalidate tokens, "agree" confirms logins
-// with a code, and "stop" ends the server. The file "given" lists all secrets that it has issued.
+// .mcp.json, and executes the command in the file "do". The commands "expire" and "end" invalidate tokens, "agree"
+// confirms logins with a code, and "stop" ends the server. The file "given" lists all secrets that the server has
+// issued.
 func oauthServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,8 +52,8 @@ func oauthServer() {
 	s.Close()
 }
 
-// obey executes the command from the file "do". It then writes all secrets that the server has issued so far to the
-// file "given", and creates a file whose name is "done-" followed by the command.
+// obey executes the command in the file "do". It then writes all secrets that the server has issued to the file
+// "given". Finally it creates a file whose name is "done-" followed by the command.
 func obey(s *oauthtest.Server, what string, stop func()) {
 	switch what {
 	case "expire":
@@ -66,8 +67,8 @@ func obey(s *oauthtest.Server, what string, stop func()) {
 	_ = os.WriteFile("done-"+what, []byte(fmt.Sprint(s.Count("token refresh_token"))), 0o600)
 }
 
-// browse simulates a browser whose user agrees to everything, started as "browse URL". With "browse -n URL" it only
-// prints the address of the redirect and does not follow it.
+// browse simulates a browser whose user agrees to everything, started as "browse URL". "browse -n URL" prints the
+// address of the redirect instead of following it.
 func browse() {
 	if len(os.Args) == 3 {
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -20,8 +20,8 @@ func (a *app) writePage(name string, p htmlpage.Page) error {
 	return nil
 }
 
-// mayWritePage returns an error if the page cannot be written. It is called before a long measurement, so that the
-// user learns of the problem at the beginning.
+// mayWritePage returns an error if the page cannot be written. Call it before a long measurement, so that the user
+// learns of the problem early.
 func mayWritePage(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return errPage(name, errors.New("it is a directory"))

@@ -24,7 +24,7 @@ const (
 	amber = "33"
 )
 
-// styleText colors text, if f is a terminal and colors are enabled.
+// styleText adds a terminal style to text if f is a terminal and colors are enabled.
 func (a *app) styleText(f *os.File, code, text string) string {
 	if a.noColor || os.Getenv("NO_COLOR") != "" || !term.IsTerminal(int(f.Fd())) {
 		return text
@@ -57,8 +57,8 @@ func (a *app) printError(err error) {
 	}
 }
 
-// replaceControls replaces characters with which text from servers and programs could control the terminal: control
-// characters, marks that change the direction of text, and tag characters.
+// replaceControls replaces characters by which text from servers and programs could control the terminal. These are
+// control characters, characters that change the direction of text, and tag characters.
 func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		turns := 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || 0xe0000 <= r && r <= 0xe007f
@@ -81,8 +81,7 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
-// printOutcome prints an Outcome as text for people or, with --json, as JSON. The returned error carries the exit
-// code.
+// printOutcome prints an Outcome as text for users or, with --json, as JSON. The returned error has the exit code.
 func (a *app) printOutcome(o core.Outcome) error {
 	if a.asJSON {
 		if err := a.printJSON(o); err != nil {
@@ -127,7 +126,7 @@ func (a *app) escapeForTerminal(f *os.File, text string) string {
 	return text
 }
 
-// prettyResult formats a result for people: a string as plain text, anything else as indented JSON.
+// prettyResult formats a result for users: a string as plain text, anything else as indented JSON.
 func prettyResult(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {
@@ -183,8 +182,8 @@ func outcomeCode(o core.Outcome) error {
 	return exitError(exitFailed)
 }
 
-// startProgress shows on standard error that something is still running after more than a second. say sets the detail
-// that is shown and may be called from any goroutine. done stops the display and clears the line.
+// startProgress shows on standard error that a command is still running if it runs for more than a second. say sets
+// the detail that is shown; any goroutine may call it. done stops the display and clears the line.
 func (a *app) startProgress(what string) (say func(string), done func()) {
 	return a.newProgress(what).start()
 }
@@ -193,7 +192,7 @@ type progressLine struct {
 	app      *app
 	what     string
 	began    time.Time
-	question func() string // if not nil, returns what a person must do before the work can go on, or ""
+	question func() string // if not nil, returns what a person must do so that work can continue, or ""
 	end      chan struct{}
 	wait     sync.WaitGroup
 
@@ -205,13 +204,13 @@ func (a *app) newProgress(what string) *progressLine {
 	return &progressLine{app: a, what: what, began: time.Now(), end: make(chan struct{})}
 }
 
-// start shows the line, as startProgress describes.
+// start starts to show the line, as described at startProgress.
 func (p *progressLine) start() (say func(string), done func()) {
 	p.wait.Go(p.showUntilEnd)
 	return p.setDetail, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
 }
 
-// text returns the line as it is now.
+// text returns the current text of the line.
 func (p *progressLine) text() string {
 	p.mu.Lock()
 	detail := p.detail
@@ -281,7 +280,8 @@ func (a *app) printMark(ok bool, line string) {
 	fmt.Fprintln(a.stdout, sign, line)
 }
 
-// printAbsent prints why an optional component is unavailable, and how to get it if that is known.
+// printAbsent prints why an optional component is unavailable. It also prints how to get the component if that is
+// known.
 func (a *app) printAbsent(what string, why *core.Error) {
 	fmt.Fprintln(a.stdout, a.styleText(a.stdout, dim, " -  "+what+": "+replaceControls(why.Message)))
 	if why.Hint != "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShortenQuestion checks that a long question is cut, that the text says how much is missing, and that a short one
-// is shown whole.
+// TestShortenQuestion checks that a long question is cut and that its text says how much is missing. A short question
+// must be shown completely.
 func TestShortenQuestion(t *testing.T) {
 	short := "call crm.delete_record\n" + strings.Repeat("é", maxQuestionLine)
 	if shown, whole := shortenQuestion(short); shown != short || !whole {

@@ -12,8 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// realServers writes a client file with three published MCP servers (everything, filesystem and memory), and returns
-// the folder that holds the file.
+// realServers writes a client file with three published MCP servers: everything, filesystem and memory. It returns the
+// folder that contains the file.
 func realServers(t *testing.T) string {
 	t.Helper()
 	modules := filepath.Join(testenv.NPM(t), "@modelcontextprotocol")
@@ -35,8 +35,8 @@ func realServers(t *testing.T) string {
 	return dir
 }
 
-// retortIn returns a command that runs retort in dir. It creates a link to the test binary with the name retort,
-// because under that name the test binary behaves as the command.
+// retortIn returns a command that runs retort in dir. It creates a link with the name retort to the test binary, which
+// acts as the command if it is started under that name.
 func retortIn(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

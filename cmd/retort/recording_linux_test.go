@@ -10,8 +10,8 @@ import (
 	"retort/internal/devel/pictures"
 )
 
-// TestRecording runs the commands of testdata/recording.txtar and checks that the recording in docs/images shows what
-// they print, except for times and numbers of tokens. With -update it draws the recording.
+// TestRecording runs the commands of testdata/recording.txtar. It checks that the recording in docs/images shows what
+// the commands print, except for times and numbers of tokens. With -update it draws the recording.
 func TestRecording(t *testing.T) {
 	var r recorder
 	t.Run("commands", func(t *testing.T) {
@@ -46,11 +46,11 @@ type recorder struct {
 	scenes  []pictures.Scene
 }
 
-// says is the script command "says TEXT". It sets the comment above the next command.
+// says implements the script command "says TEXT". It sets the comment above the next command.
 func (r *recorder) says(_ *testscript.TestScript, _ bool, args []string) { r.comment = args[0] }
 
-// shows is the script command "shows COMMAND…". It runs a command, whatever its exit code is, and records what a
-// person at a terminal sees. If the command asks something there, that is a scene of its own.
+// shows implements the script command "shows COMMAND…". It runs a command, ignores its exit code, and records what a
+// user at a terminal sees. If the command asks a question there, the question is recorded as a separate scene.
 func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 	_ = ts.Exec(args[0], args[1:]...)
 	asked := r.newQuestion(ts.ReadFile("ttyout"))
@@ -64,8 +64,9 @@ func (r *recorder) shows(ts *testscript.TestScript, _ bool, args []string) {
 	r.scenes = append(r.scenes, s)
 }
 
-// newQuestion returns what the terminal shows of a question and its answer. It returns "" if ttyout is that of an
-// earlier command. The terminal echoes the answer before the question is there, so it is moved to its end.
+// newQuestion returns what the terminal shows of a question and its answer. It returns "" if ttyout has not changed
+// since the previous command. The terminal echoes the answer before the question is printed, so newQuestion moves the
+// answer to the end.
 func (r *recorder) newQuestion(ttyout string) string {
 	if ttyout == r.ttyout {
 		return ""

@@ -14,8 +14,9 @@ import (
 //
 // The file has the form {"tools": […], "answers": {"tool": value}}. A tool with a list under "turns" gives the next
 // answer of the list at each call, and repeats the last one. A tool under "pages" answers by the value of the argument
-// that selects a page: cursor, starting_after, page or offset; its first page is that of "". An answer {"rows": N} is expanded to an array of N
-// objects with fields such as id, name, email, phone and company.
+// that selects a page: cursor, starting_after, page or offset. The answer under the key "" is its first page. An
+// answer
+// {"rows": N} is expanded to an array of N objects with fields such as id, name, email, phone and company.
 func replayed() {
 	text, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -66,7 +67,7 @@ func replayed() {
 	}
 }
 
-// pageAsked returns the argument of a call that selects a page, as a text.
+// pageAsked returns the value of the argument that selects a page in a call, as text.
 func pageAsked(arguments json.RawMessage) string {
 	var a map[string]any
 	_ = json.Unmarshal(arguments, &a)

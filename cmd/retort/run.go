@@ -91,7 +91,7 @@ func (a runCommands) command() *cobra.Command {
 }
 
 // afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the
-// effects listed.
+// listed effects.
 func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
 	asking := a.withTerminalApproval(ctx)
@@ -108,12 +108,12 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience))
 }
 
-// approvalPatience bounds the wait for a person's answer. It is longer than the maximum of the setting
-// approval.timeout, so in practice that setting limits the wait.
+// approvalPatience limits the wait for a person's answer. It is longer than the maximum of the setting
+// approval.timeout, so that the setting determines the limit in practice.
 const approvalPatience = 31 * 24 * time.Hour
 
-// maxProgramBytes bounds the size of a program that is read from a file or standard input. The check of the program
-// later applies a lower limit of its own.
+// maxProgramBytes limits the size of a program that is read from a file or standard input. The check of the program
+// applies a lower limit later.
 const maxProgramBytes = 16 << 20
 
 func (a runCommands) buildRequest(f runFlags, args []string) (core.ExecutionRequest, error) {

@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/pictures"
 )
 
-// TestScreenshots checks that the HTML pages whose screenshots are in docs/images still have the structure that they
-// had then. With -update it makes the screenshots, for which Chromium must be in PATH as chromium.
+// TestScreenshots checks that the HTML pages whose screenshots are in docs/images still have the same structure as in
+// the screenshots. With -update it makes the screenshots. It then needs Chromium in PATH as chromium.
 func TestScreenshots(t *testing.T) {
 	pages := map[string][]byte{}
 	t.Run("commands", func(t *testing.T) {
@@ -67,10 +67,10 @@ func TestScreenshots(t *testing.T) {
 var measuredText = regexp.MustCompile(`<td>[0-9a-z]{13}</td>|[0-9a-f]{12,}|` +
 	`[0-9]([0-9.,:TZ-]*[0-9Z])?( ?(ms|s|µs|KB|MB)\b)?`)
 
-// structure returns a page without what differs between two runs: numbers, times, sizes and ids.
+// structure returns a page without anything that differs between two runs, such as numbers, times, sizes and ids.
 func structure(page []byte) []byte { return measuredText.ReplaceAll(page, []byte("~")) }
 
-// photograph writes a picture of the beginning of a page.
+// photograph writes a picture of the top of a page.
 func photograph(t *testing.T, page []byte, picture string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")

@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts checks that the scripts of testdata/script succeed, which use the command as people do. Scripts named
-// hole-* reproduce a security hole that was closed. A condition such as [dockerd] is true if testenv.IsAvailable
-// reports true for that name.
+// TestScripts checks that the scripts in testdata/script succeed. They use the command as users do. Scripts named
+// hole-* check that a security hole stays closed. A condition such as [dockerd] is true if testenv.IsAvailable returns
+// true for that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -59,15 +59,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// execution is the script command "execution NAME". It stores the execution id of the last printed Outcome in a
-// variable.
+// execution implements the script command "execution NAME". It stores the execution id of the last printed Outcome in
+// a variable.
 func execution(ts *testscript.TestScript, _ bool, args []string) {
 	var o core.Outcome
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
 	ts.Setenv(args[0], o.ExecutionID)
 }
 
-// exits is the script command "exits CODE COMMAND…". It runs COMMAND and fails unless the exit code is CODE.
+// exits implements the script command "exits CODE COMMAND…". It runs COMMAND and fails unless the exit code is CODE.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code, err := 0, ts.Exec(args[1], args[2:]...)
 	var exit *exec.ExitError
@@ -81,7 +81,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// appears is the script command "appears FILE". It waits until the file exists.
+// appears implements the script command "appears FILE". It waits until the file exists.
 func appears(ts *testscript.TestScript, _ bool, args []string) {
 	there := func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil }
 	if !testenv.Poll(there) {
@@ -89,24 +89,24 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// test is the key under which the environment of a script stores the testing.TB of the test that runs the script.
+// test is the key in a script's environment under which the testing.TB of the running test is stored.
 type test struct{}
 
-// dockerd is the script command "dockerd". It starts a Docker daemon for the script and sets DOCKER_HOST to its
-// address.
+// dockerd implements the script command "dockerd". It starts a Docker daemon for the script and sets DOCKER_HOST to
+// its address.
 func dockerd(ts *testscript.TestScript, _ bool, _ []string) {
 	d := testenv.StartDockerd(ts.Value(test{}).(testing.TB))
 	ts.Defer(d.End)
 	ts.Setenv("DOCKER_HOST", d.Host())
 }
 
-// sets is the script command "sets NAME". It stores the output of the last command in a variable.
+// sets implements the script command "sets NAME". It stores the output of the last command in a variable.
 func sets(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// awaits is the script command "awaits NAME [COUNT]". It waits until a question waits for a person, and stores the
-// question's id in a variable. With COUNT, it waits until so many equal questions are merged into one.
+// awaits implements the script command "awaits NAME [COUNT]". It waits until a question waits for a person, and stores
+// the question's id in a variable. With COUNT, it waits until the question stands for COUNT equal questions.
 func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	count := 0
 	if len(args) > 1 {
@@ -129,9 +129,10 @@ func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], list.Approvals[found].ID)
 }
 
-// demoConfig returns the .mcp.json for a script that has none: the bundled server crm, and also drive and sheets if
-// the script mentions them. More servers would only cost time, because each command in a script starts all of them.
-// There is always one server, because a program that can call nothing is judged less strictly.
+// demoConfig returns the .mcp.json for a script that has none. The file contains the bundled server crm, and also
+// drive and sheets if the script mentions them. More servers would only cost time, because each command in a script
+// starts all of them. The file always contains a server, because the checks are less strict for a program that cannot
+// call any tool.
 func demoConfig(script string) []byte {
 	type server struct {
 		Command string   `json:"command"`

@@ -47,7 +47,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	return c
 }
 
-// moreFound says how many tools match less well than those that were found, and how to see them.
+// moreFound returns text that says how many more tools match, and how to see them.
 func moreFound(found core.FoundTools, limit int) string {
 	if len(found.Tools) == limit {
 		return fmt.Sprintf("%d more; raise --limit to see them", found.More)
@@ -55,7 +55,7 @@ func moreFound(found core.FoundTools, limit int) string {
 	return fmt.Sprintf("%d more match less well; use other words, or list all with retort tools SERVER", found.More)
 }
 
-// printFound prints the tools. The argument more is what it says if there are more tools.
+// printFound prints the tools. If there are more tools, it also prints the text more.
 func (a toolCommands) printFound(found core.FoundTools, more string) error {
 	for _, w := range found.Warnings {
 		a.printWarning(replaceControls(w))
@@ -87,7 +87,7 @@ func (a toolCommands) printFound(found core.FoundTools, more string) error {
 
 type describedJSON struct {
 	Definitions []engine.Definition      `json:"definitions"`
-	Flags       map[string][]engine.Flag `json:"flags,omitempty"` // by the name asked for
+	Flags       map[string][]engine.Flag `json:"flags,omitempty"` // flags by the name that the user asked for
 }
 
 func (a toolCommands) describeCommand() *cobra.Command {
@@ -133,7 +133,8 @@ func (a toolCommands) describeCommand() *cobra.Command {
 	return c
 }
 
-// printSample prints the definition of a tool with the type of its result, which it learns from one call.
+// printSample prints the definition of a tool with the type of its result. It learns the type from one call of the
+// tool.
 func (a toolCommands) printSample(cmd *cobra.Command, e *engine.Engine, s core.SampleRequest, names []string) error {
 	if len(names) != 1 {
 		return core.Errorf(core.KindInvalidArguments, "describe", "--sample takes one tool, not %d", len(names))

@@ -40,7 +40,7 @@ func (a serveCommands) command() *cobra.Command {
 	return c
 }
 
-// serveHTTP serves clients over HTTP until a signal arrives, and then finishes running requests.
+// serveHTTP serves clients over HTTP until a signal arrives. It then finishes running requests.
 func (a serveCommands) serveHTTP(ctx context.Context, e *engine.Engine, address string, lean bool) error {
 	if address == "on" {
 		address = ""

@@ -60,9 +60,9 @@ func startBusy(t *testing.T, code string) *busy {
 	return b
 }
 
-// startWithHangups starts a command with the default action for SIGHUP, even if the tests run under nohup. It catches
-// SIGHUP during the start: a child inherits an ignored signal as ignored, but gets the default action for a signal
-// that its parent catches.
+// startWithHangups starts a command with the default action for SIGHUP, even if the tests run under nohup. During the
+// start it catches SIGHUP. A child inherits a signal that its parent ignores as ignored, but gets the default action
+// for a signal that its parent catches.
 func startWithHangups(cmd *exec.Cmd) error {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
@@ -70,8 +70,8 @@ func startWithHangups(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// signal sends a signal to the server. It returns the lines that the server writes, up to the response that refuses a
-// new request because the server is ending.
+// signal sends a signal to the server. It returns the lines that the server then writes. The last line is the response
+// that refuses a new request because the server is ending.
 func (b *busy) signal(s syscall.Signal) (lines []string) {
 	b.t.Helper()
 	if err := b.cmd.Process.Signal(s); err != nil {
@@ -93,8 +93,8 @@ func (b *busy) signal(s syscall.Signal) (lines []string) {
 	return nil
 }
 
-// TestFirstSignalDrains checks that after the first SIGHUP, SIGTERM or SIGINT the running program ends normally, its
-// request is answered, and the server exits without error.
+// TestFirstSignalDrains sends SIGHUP, SIGTERM or SIGINT to a server once. It checks that the running program ends
+// normally, that its request is answered, and that the server exits without an error.
 func TestFirstSignalDrains(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
@@ -115,7 +115,7 @@ func TestFirstSignalDrains(t *testing.T) {
 	}
 }
 
-// TestSecondSignalEndsAtOnce checks that the second signal ends the server and all of its children at once.
+// TestSecondSignalEndsAtOnce checks that a second signal ends the server and all of its children immediately.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := startBusy(t, "while (true) {}")

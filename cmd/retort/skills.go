@@ -143,7 +143,7 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 	return c
 }
 
-// saveFrom saves a program that was run before as a skill. The program is read from the audit log by the id of its
+// saveFrom saves a program that has already run as a skill. It reads the program from the audit log by the id of its
 // execution.
 func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d engine.SkillDraft) error {
 	ran, err := admin.FindProgram(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, execution)
@@ -219,7 +219,7 @@ func (a skillCommands) runSkillCommand() *cobra.Command {
 }
 
 // argumentsGiven parses --arg flags of the form NAME=VALUE. A value that is valid JSON is used as JSON, any other
-// value as a string. Text that is also valid JSON, such as a house number, must therefore be quoted.
+// value as a string. To pass text that is also valid JSON, such as a house number, the user must quote it.
 func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, g := range given {

@@ -87,7 +87,7 @@ func (a statsCommands) printUsage(u admin.Usage, by string) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, t := range []struct {
 		name  string
-		whole bool // it is shown unless another is asked for
+		whole bool // whether the table is shown if --by is not set
 		print func(*tabwriter.Writer, admin.Usage)
 	}{
 		{"status", false, byStatus}, {"day", true, byDay}, {"server", false, byServer}, {"tool", true, byTool},
@@ -124,7 +124,7 @@ func (a statsCommands) printTotals(u admin.Usage) {
 	line("audit log   %s entries, %.1f MB", formatCount(u.Entries), float64(u.Bytes)/1e6)
 }
 
-// costSavedText returns text that says what the avoided tokens would have cost, or "" if no price is set.
+// costSavedText returns text that says how much the avoided tokens would have cost. It returns "" if no price is set.
 func costSavedText(c *admin.Cost) string {
 	if c == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// maxTableRows bounds the number of bars in a chart. Each bar is a row of a table.
+// maxTableRows limits the number of bars in a chart. Each bar is a row of a table.
 const maxTableRows = 60
 
 // usagePage returns an HTML page with usage statistics. It has the same layout as the page of retort bench tokens.

@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// stocked is an MCP server for tests. Its answers come from a file that maps methods to results. Other methods are
-// unknown.
+// stocked is an MCP server for tests. Its answers come from a file that maps methods to results. It rejects other
+// methods as unknown.
 //
 //	stocked FILE               serves protocol version 2025-06-18 over standard input and output
-//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP and writes the Mcp-… headers of each tool call to LOG, which it
-//	                           creates when it listens
+//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP, and writes the Mcp-… headers of each tool call
+//	                           to LOG; it creates LOG when it listens
 //
-// A result {"many": N} stands for a list of N resources in pages of a thousand, {"large": N} for a resource of N MB.
+// A result {"many": N} stands for a list of N resources in pages of a thousand. A result {"large": N} stands for a
+// resource of N MB.
 func stocked() {
 	text, err := os.ReadFile(os.Args[1])
 	if err != nil {

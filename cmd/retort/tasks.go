@@ -209,7 +209,7 @@ func (a taskCommands) awaitJob(ctx context.Context, id string) (engine.JobState,
 	return e.WaitTask(ctx, id)
 }
 
-// enqueueProgram puts a program into the queue instead of running it.
+// enqueueProgram adds a program to the job queue instead of running it immediately.
 func (a taskCommands) enqueueProgram(req core.ExecutionRequest, f runFlags) error {
 	req.Limits.Timeout = f.timeout
 	j, err := engine.ProgramJob(req)

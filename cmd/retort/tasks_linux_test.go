@@ -14,7 +14,8 @@ import (
 	"retort/internal/engine"
 )
 
-// killable represents a folder with a job queue and a "retort serve" process that runs the jobs and can be killed.
+// killable represents a folder with a job queue, and a "retort serve" process that runs the jobs. Tests kill the
+// process.
 type killable struct {
 	t     *testing.T
 	dir   string
@@ -55,7 +56,7 @@ func (k *killable) said(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// kill waits until the given execution has called create_record, and then kills the engine.
+// kill waits until the given execution has called create_record. It then kills the engine.
 func (k *killable) kill(execution, task string) {
 	k.t.Helper()
 	noted := filepath.Join(k.dir, ".retort", "pending", execution+".jsonl")
@@ -72,7 +73,7 @@ func (k *killable) kill(execution, task string) {
 	_ = k.serve.Wait()
 }
 
-// gives checks that a task ends with the given result. It waits for the end of the task.
+// gives waits for the end of a task and checks that it ended with the given result.
 func (k *killable) gives(task, want string) {
 	k.t.Helper()
 	var o engine.Outcome
@@ -81,8 +82,8 @@ func (k *killable) gives(task, want string) {
 	}
 }
 
-// lost checks that a task ended with status outcome_unknown because its engine was killed, and that its Outcome lists
-// the call that it had made.
+// lost checks that a task ended with status outcome_unknown because its engine was killed. The task's Outcome must
+// list the call that the task had made.
 func (k *killable) lost(task string) {
 	k.t.Helper()
 	var lost engine.JobState
@@ -96,8 +97,8 @@ func (k *killable) lost(task string) {
 
 const createsAndStays = "await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C'}}); await sleep(100000)"
 
-// TestKillKeepsTheLine checks that after kill -9 of the engine the queued programs still run. The program that was
-// running must not run again, and its Outcome must list the call that it had made.
+// TestKillKeepsTheLine kills an engine with SIGKILL. It checks that the queued programs still run. The program that
+// was running must not run a second time, and its Outcome must list the call that it had made.
 func TestKillKeepsTheLine(t *testing.T) {
 	k := newKillable(t, "")
 	runs := k.said("run", "--queue", "-e", createsAndStays)
@@ -108,8 +109,9 @@ func TestKillKeepsTheLine(t *testing.T) {
 	k.lost(runs)
 }
 
-// TestKillKeepsTasksInWords checks that after kill -9 of the engine the queued agent tasks still run. The model must
-// not be asked again for the task that was running, whose Outcome must list the call that it had made.
+// TestKillKeepsTasksInWords kills an engine with SIGKILL. It checks that the queued agent tasks still run. For the
+// task that was running, the model must not be asked a second time, and the Outcome must list the call that the task
+// had made.
 func TestKillKeepsTasksInWords(t *testing.T) {
 	m := modeltest.New(func(_ int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if strings.Contains(a.Last, "create a lead") {

@@ -17,11 +17,11 @@ import (
 	"retort/internal/core"
 )
 
-// openTerminal opens the controlling terminal of this process, even if its standard input and output are redirected.
-// It fails for a process without one, such as a program that an agent started in the background.
+// openTerminal opens the controlling terminal of this process, even if standard input and output are redirected. It
+// fails if the process has no terminal. For example, a program that an agent has started in the background has none.
 func openTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// withTerminalApproval returns a context whose executions ask for approval at the terminal. Without a terminal, it
+// withTerminalApproval returns a context in which executions ask for approval at the terminal. Without a terminal, it
 // returns ctx unchanged.
 func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	tty, err := openTerminal()
@@ -47,8 +47,8 @@ func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	})
 }
 
-// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. That
-// function locks the mutex one while it asks, so that the terminal shows only one question at a time.
+// askPage returns a function that asks the user at the terminal to open a web page for a server. The function locks
+// one while it asks, so that the terminal shows one question at a time.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()
@@ -76,7 +76,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 	}
 }
 
-// askAtTerminal shows a question and asks until the user has chosen an answer.
+// askAtTerminal shows a question, and repeats it until the user has chosen an answer.
 func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
@@ -95,7 +95,7 @@ func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.App
 	return askChoice(ctx, tty, choices, q)
 }
 
-// askChoice asks until the user types one of the choices.
+// askChoice asks until the user has typed one of the choices.
 func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
@@ -122,7 +122,7 @@ func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approva
 	}
 }
 
-// readLine reads a line from a terminal and trims it.
+// readLine reads a line from a terminal, without white space at its ends.
 func readLine(ctx context.Context, tty *os.File) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Now()) })
 	defer stop()
@@ -142,13 +142,13 @@ func readLine(ctx context.Context, tty *os.File) (string, error) {
 	}
 }
 
-// oneByteReader reads one byte at a time, so that input after the line remains for the next reader.
+// oneByteReader reads one byte at a time, so that a later reader gets the input after the line.
 type oneByteReader struct{ r io.Reader }
 
 func (o oneByteReader) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// withResumeHint adds a hint to an Outcome that waits for approval: the execution ends together with this command, so
-// it cannot be resumed later. It returns other Outcomes unchanged.
+// withResumeHint adds a hint to an Outcome that waits for approval. The hint says that the execution ends with this
+// command, so that it cannot be resumed later. withResumeHint returns other Outcomes unchanged.
 func withResumeHint(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(

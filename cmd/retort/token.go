@@ -61,8 +61,8 @@ replaces another.`,
 	return c
 }
 
-// parseLifetime parses how long a token is valid, from a minute to ten years. It returns 0 for "never", which means
-// that the token does not expire.
+// parseLifetime parses the time for which a token is valid. It must be between a minute and ten years. parseLifetime
+// returns 0 for "never", which means that the token does not expire.
 func parseLifetime(text string) (time.Duration, error) {
 	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
 	if text == "never" {
@@ -160,8 +160,8 @@ logins of a principal at upstream servers stay; "retort auth logout" removes the
 	return c
 }
 
-// warnRemainingLogins prints the logins at upstream servers that principals still have after their last access token
-// was revoked. Revoking a token does not end these logins.
+// warnRemainingLogins prints the logins at upstream servers that remain after a principal's last access token was
+// revoked. Revoking a token does not end these logins.
 func (a tokenCommands) warnRemainingLogins(c engine.Config, gone []admin.Token) {
 	left, err := engine.FindRemainingLogins(c, gone)
 	if err != nil {

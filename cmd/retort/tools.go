@@ -60,7 +60,8 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	return c
 }
 
-// exportTools writes the definitions of all tools to a folder, with the learned types of their answers.
+// exportTools writes the definitions of all tools to a folder. The definitions contain the types of answers that
+// Retort has learned.
 func (a toolCommands) exportTools(out string, e *engine.Engine) error {
 	root, err := openFolder(out)
 	if err != nil {
@@ -107,7 +108,7 @@ func (a toolCommands) printServers(servers []engine.ServerInfo) error {
 	return w.Flush()
 }
 
-// noServersHint names the next step for a configuration without servers.
+// noServersHint is the hint for configurations without servers.
 const noServersHint = "no servers are configured; to use the servers of an MCP client, run retort install CLIENT; " +
 	"to try sample servers, run retort init --demo"
 
@@ -156,8 +157,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	return nil
 }
 
-// printFlags prints the flags of tool definitions as warnings. Each flag describes one suspicious text in a
-// definition.
+// printFlags prints the flags of tool definitions as warnings. A flag describes one suspicious text in a definition.
 func (a toolCommands) printFlags(flags map[string][]engine.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {

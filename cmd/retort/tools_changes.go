@@ -12,12 +12,12 @@ import (
 	"retort/internal/engine"
 )
 
-// listTimeout bounds the wait for servers to list their tools. The listed definitions are then compared with the
+// listTimeout limits the wait for servers to list their tools. The listed definitions are then compared with the
 // trusted ones.
 const listTimeout = 15 * time.Second
 
-// printChanges prints how the definitions of tools differ from the trusted ones. It covers the named servers and
-// tools, or all if none is named.
+// printChanges prints how the definitions of tools differ from the trusted ones. It prints the changes of the named
+// servers and tools, or all changes if no names are given.
 func (a toolCommands) printChanges(cmd *cobra.Command, e *engine.Engine, args []string) error {
 	list, err := a.listChanges(cmd.Context(), e, args)
 	if err != nil {
@@ -49,7 +49,7 @@ func toChangeJSON(e *engine.Engine, list []*engine.Change) []changeJSON {
 	return all
 }
 
-// changeText formats a definition change with everything that a person needs to decide whether to trust it.
+// changeText formats a definition change with all information that a person needs to decide whether to trust it.
 func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	var b strings.Builder
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
@@ -86,7 +86,7 @@ func formatTrustTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// trustChanges shows the definition changes and, if the user agrees, trusts exactly the definitions that were shown.
+// trustChanges shows the definition changes. If the user agrees, it trusts exactly the definitions that it has shown.
 func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names []string, yes bool) error {
 	looked, err := a.listChanges(cmd.Context(), e, names)
 	if err != nil {
@@ -120,8 +120,8 @@ func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names [
 	return nil
 }
 
-// listChanges waits until the named servers have listed their tools, and returns the changed definitions of the named
-// servers and tools. It covers all servers if no names are given.
+// listChanges waits until the named servers have listed their tools. It returns the changed definitions of the named
+// servers and tools, or of all servers if no names are given.
 func (a toolCommands) listChanges(ctx context.Context, e *engine.Engine, names []string) ([]*engine.Change, error) {
 	if len(names) == 0 {
 		a.waitForServers(ctx, e, listTimeout)

@@ -15,10 +15,10 @@ import (
 	"retort/internal/core"
 )
 
-// visitor is a program that connects directly to the engines' approval sockets in .retort/approvals, without the
+// visitor is a program for tests that connects to the engines' approval sockets in .retort/approvals without the
 // retort command. It lists the waiting approvals, approves each with scope "always" and prints the replies. Its
-// arguments are ids that it also approves without having seen them. With -terminal as the first argument, it runs in
-// a new terminal.
+// arguments are the ids of further approvals, which it approves without having listed them. With -terminal as the
+// first argument, it runs in a new terminal.
 func visitor() {
 	arguments := os.Args[1:]
 	if len(arguments) > 0 && arguments[0] == "-terminal" {

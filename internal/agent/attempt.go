@@ -37,8 +37,8 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	}
 }
 
-// reportModelFailure returns the Outcome of a task whose model no longer answers. If programs of the task have
-// already made calls with effects, the Outcome has a warning with the number of these calls.
+// reportModelFailure returns the Outcome of a task whose model no longer answers. If programs of the task have already
+// made calls with effects, the Outcome has a warning with the number of those calls.
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
 	if n := len(w.effects.ListEffects()); n > 0 {
@@ -76,8 +76,8 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.E
 	return reply, refused
 }
 
-// buildPrompt returns the prompt for the next program. The prompt contains the task and, after a failed attempt, the
-// last program and its error. It omits earlier attempts.
+// buildPrompt returns the prompt for the next program. The prompt contains the task. After a failed attempt it also
+// contains the last program and its error, but no earlier attempts.
 func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.languageName(), Python: w.isPython()})
 	if refused == nil && w.prompt == "" {
@@ -107,8 +107,8 @@ func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	return p, nil
 }
 
-// minAnswerTokens is the smallest number of output tokens with which the model is asked for a program. If fewer
-// remain in the task's budget, no further attempt is made.
+// minAnswerTokens is the smallest number of output tokens with which the model is asked for a program. If the task's
+// budget has fewer left, no further attempt is made.
 const minAnswerTokens = 64
 
 func (w *taskRun) sizeOf(p model.ModelPrompt) int {
@@ -140,8 +140,8 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	return w.decideNext(ctx, w.Runner.Execute(ctx, req))
 }
 
-// decideNext decides what follows after a program has ended: the task waits for approval, ends, or continues with a
-// repair.
+// decideNext decides what follows after a program has ended. The task waits for approval, ends, or continues with a
+// repair of the program.
 func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
 		w.Parked.putTask(o.ExecutionID, w)
@@ -181,8 +181,8 @@ func isRepairable(o core.Outcome) bool {
 	return false
 }
 
-// buildDiagnosis returns the data for the repair prompt. It removes parts that look like instructions to a model,
-// because the texts come from servers.
+// buildDiagnosis returns the data for the repair prompt. It removes parts that look like instructions to a model from
+// the texts, because these come from servers.
 func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
@@ -212,7 +212,7 @@ func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// renderRepair renders the repair prompt, which is the message that follows the model's last answer in the
+// renderRepair renders the repair prompt. The prompt is the message that follows the model's last answer in the
 // conversation.
 func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Error {
 	d.Effects, d.Left = w.pastEffects(), w.options.Attempts-w.attempt-1
@@ -227,12 +227,13 @@ func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Erro
 	return nil
 }
 
-// IsWaiting reports whether a task of the principal waits for this execution to be approved.
+// IsWaiting reports whether a task of the principal is waiting for approval of this execution.
 func (o *Orchestrator) IsWaiting(execution string) bool {
 	return o.Parked.getTask(execution, o.Principal) != nil
 }
 
-// Resume continues a task whose program was waiting for a person's approval. Its Outcome may be pending again.
+// Resume continues a task whose program was waiting for a person's approval. The Outcome may be pending again, if
+// another program needs approval.
 func (o *Orchestrator) Resume(ctx context.Context, execution string, patience time.Duration) core.Outcome {
 	p := o.Parked.getTask(execution, o.Principal)
 	if p == nil {

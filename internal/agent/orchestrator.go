@@ -1,7 +1,8 @@
-// Package agent runs agent tasks, which are tasks in natural language. It finds tools, asks a model for a program
-// that uses them, has the program checked and run, and returns errors to the model for repair. It does not trust the
-// model's programs: they pass the same checks, policies and approvals as any other, can call only the tools that were
-// offered, and cannot repeat a call with effects that an earlier program of the task has made.
+// Package agent runs agent tasks, which are tasks in natural language. It finds tools, asks a model for a program that
+// uses them, and has the program checked and run. It returns errors to the model, so that the model can repair the
+// program. The package does not trust the model's programs. They pass the same checks, policies and approvals as any
+// other program. They can call only the tools that were offered. They cannot repeat a call with effects that an
+// earlier program of the task has made.
 package agent
 
 import (
@@ -22,12 +23,12 @@ import (
 // ToolFinder finds tools and skills.
 type ToolFinder interface {
 	// Settled waits for a limited time until every server has listed its tools or failed. It calls tell with a text
-	// that names the servers it is waiting for.
+	// that names the servers for which it is waiting.
 	Settled(ctx context.Context, tell func(text string))
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
-	// Offer describes the named tools for a model. Each description is one line or, if full is set, the whole
-	// definition.
+	// Offer describes the named tools for a model. If full is set, each description is the whole definition. Otherwise
+	// it is a single line.
 	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error)
 }
 
@@ -42,7 +43,7 @@ type ProgramRunner interface {
 type TextRedactor interface {
 	Text(session, text string) (string, *core.Error)
 	JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error)
-	// Cleaned returns a server's text without parts that look like instructions to a model.
+	// Cleaned returns a server's text without the parts that look like instructions to a model.
 	Cleaned(text string) string
 }
 
@@ -56,18 +57,18 @@ type PromptRenderer interface {
 	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// TokenPrice holds the prices of a million input tokens and a million output tokens.
+// TokenPrice holds the prices of a million input tokens and of a million output tokens.
 type TokenPrice struct {
 	Input, Output float64
 	Currency      string
 }
 
-// Options bounds the cost of a task. Fields that are zero mean defaults.
+// Options limits the cost of a task. A field that is zero means the default.
 type Options struct {
-	Attempts  int // maximum programs
-	Tools     int // maximum tools that are offered
-	Tokens    int // maximum tokens of one task
-	MaxTokens int // maximum tokens of one answer
+	Attempts  int // maximum number of programs per task
+	Tools     int // maximum number of tools that are offered to the model
+	Tokens    int // maximum number of tokens per task
+	MaxTokens int // maximum number of tokens per answer
 	Price     TokenPrice
 }
 
@@ -87,7 +88,7 @@ type Orchestrator struct {
 	// Model returns the model that performs tasks in this context. It returns nil if no model is configured and the
 	// client offers none.
 	Model     func(ctx context.Context) model.Model
-	Count     func(text string) int // tokens
+	Count     func(text string) int // returns the number of tokens of a text
 	Parked    *ParkedTasks
 	Principal string
 	Options   Options
@@ -95,7 +96,7 @@ type Orchestrator struct {
 
 // Upper limits for the fields of a task.
 const (
-	maxDescription = 32 << 10 // bytes
+	maxDescription = 32 << 10 // maximum size of the description, in bytes
 	maxInputs      = 256 << 10
 	maxRequired    = 100
 	maxSkills      = 3
@@ -104,24 +105,24 @@ const (
 // taskRun holds the state of one running task.
 type taskRun struct {
 	*Orchestrator
-	id      string // id of the task in the audit log, and of the Outcome of a task that runs no program; it is generated
+	id      string // generated id of the task in the audit log; also the id of an Outcome without a program
 	task    core.AgentTask
 	options Options
 	model   model.Model
 	effects *core.SideEffects
 
-	shown   string          // the description, redacted for the model
-	inputs  json.RawMessage // the inputs, redacted for the model
+	shown   string          // description of the task, redacted for the model
+	inputs  json.RawMessage // inputs of the task, redacted for the model
 	found   core.FoundTools
 	offers  []core.OfferedTool
 	skills  []templates.SkillUse
 	only    []string
 	prompt  string
-	answer  string // the last answer of the model
-	repair  string // the reply to it
-	code    string // the last program
+	answer  string // last answer of the model
+	repair  string // repair prompt, which replies to answer
+	code    string // last program
 	attempt int
-	full    map[string]bool // tools whose full definitions were sent
+	full    map[string]bool // tools whose full definitions the model has received, by name
 	use     core.ModelUse
 }
 
@@ -150,7 +151,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	return w.runTask(ctx)
 }
 
-// limitTo returns the requested value asked, but no more than most. If asked is zero or negative, it returns most.
+// limitTo returns the value asked, but no more than most. If asked is zero or negative, it returns most.
 func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most
@@ -158,7 +159,7 @@ func limitTo(asked, most int) int {
 	return min(asked, most)
 }
 
-// checkTask returns an error if the task is invalid, such as one with too long a description.
+// checkTask returns an error if the task is invalid, for example because its description is too long.
 func (w *taskRun) checkTask() *core.Error {
 	wrong := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "orchestrator", format, args...)
@@ -181,7 +182,7 @@ func (w *taskRun) checkTask() *core.Error {
 	return nil
 }
 
-// runTask performs a task from the search for tools to the Outcome.
+// runTask performs a task, from the search for tools to the Outcome.
 func (w *taskRun) runTask(ctx context.Context) core.Outcome {
 	for _, step := range []func(context.Context) *core.Error{w.findTools, w.defineTools} {
 		if refused := step(ctx); refused != nil {
@@ -239,8 +240,8 @@ func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 	return w.finishTask(o)
 }
 
-// finishTask adds the task's data to an Outcome, such as its id, cost and calls with effects. Unless the Outcome is
-// pending, the task ends.
+// finishTask adds the task's data to an Outcome, such as its id, cost and calls with effects. It also records the
+// Outcome in the audit log. The task ends, unless the Outcome is pending.
 func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
 	if o.Summary == "" && o.Status != core.StatusPendingApproval {
@@ -278,7 +279,7 @@ func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	return o
 }
 
-// maxArgumentBytes bounds the arguments of an earlier call in a prompt, in bytes.
+// maxArgumentBytes bounds the arguments of an earlier call in a prompt, in bytes. Larger arguments are left out.
 const maxArgumentBytes = 2 << 10
 
 func boundResult(raw json.RawMessage) json.RawMessage {
@@ -288,8 +289,8 @@ func boundResult(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// ParkedTasks holds the parked tasks: those whose program waits for a person's approval. The zero value is ready to
-// use. It is safe for concurrent use.
+// ParkedTasks holds the tasks whose program is waiting for a person's approval. The zero value is ready to use. It is
+// safe for concurrent use.
 type ParkedTasks struct {
 	mu    sync.Mutex
 	works map[string]*parkedTask
@@ -297,13 +298,13 @@ type ParkedTasks struct {
 }
 
 type parkedTask struct {
-	mu        sync.Mutex // the principal that may resume it
+	mu        sync.Mutex // held while the task is resumed, so that only one caller resumes it
 	work      *taskRun
 	principal string
 }
 
-// maxParked bounds the number of parked tasks, which wait for a person to approve their program. If there are more,
-// the oldest one is dropped: its program can still be approved, but is not repaired if it fails.
+// maxParked bounds the number of tasks in ParkedTasks. If there are more, the oldest one is dropped. Its program can
+// still be approved, but is not repaired if it fails.
 const maxParked = 256
 
 func (p *ParkedTasks) putTask(id string, w *taskRun) {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// findTools searches for tools and skills that fit the task. Before that it removes everything from the query that a
-// model must not see, because the search may also send the query to an external endpoint.
+// findTools searches for tools and skills that fit the task. It first removes from the query everything that a model
+// must not see, because the search may send the query to an external endpoint.
 func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	if refused := w.recordPhase(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
 		return refused
@@ -41,7 +41,7 @@ func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	return nil
 }
 
-// offerSkills adds the skills that match the task to the prompt. If the task does not name its tools, the program may
+// offerSkills adds the skills that match the task to the prompt. If the task does not list its tools, the program may
 // also call the tools of these skills.
 func (w *taskRun) offerSkills() {
 	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
@@ -83,7 +83,8 @@ func (w *taskRun) defineTools(ctx context.Context) *core.Error {
 }
 
 // selectTools limits the tools in the prompt if the task names whole servers with many tools. It keeps the tools that
-// the task names individually and, from each server, those that a search finds. The program may still call all tools.
+// the task names one by one. From each named server it keeps the tools that a search finds. The program may still call
+// all tools.
 func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 	if len(w.offers) <= w.options.Tools {
 		return nil
@@ -140,7 +141,7 @@ func (w *taskRun) templateData() templates.TaskData {
 }
 
 // pastEffects returns the newest calls with effects that earlier programs of the task have made, for a prompt. If
-// there are more than maxPastCalls of them, a last element says how many older calls it leaves out.
+// there are more than maxPastCalls, the last element gives the number of older calls.
 func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.ListEffects()
@@ -156,8 +157,8 @@ func (w *taskRun) pastEffects() []templates.EffectOne {
 // maxPastCalls bounds the number of calls of earlier programs that a prompt lists.
 const maxPastCalls = 100
 
-// contextOutcome returns the Outcome of a task when no model is configured. It has everything that the caller needs
-// to write the program itself.
+// contextOutcome returns the Outcome of a task for which no model is configured. It has everything that the caller
+// needs to write the program itself.
 func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	p := &core.TaskContext{Tools: []core.FoundTool{}, Definitions: []core.ToolDefinition{}, Skills: w.found.Skills}
 	for _, o := range w.offers {
@@ -176,8 +177,8 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	return w.finishTask(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, TaskContext: p, Warnings: w.found.Warnings})
 }
 
-// buildSkeleton returns the skeleton of a program for the task, which the caller completes. It returns an error if
-// the skeleton would not pass the checks for programs.
+// buildSkeleton returns a skeleton of a program for the task, which the caller completes. It returns an error if the
+// skeleton does not pass the checks for programs.
 func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
 	if w.isPython() {

@@ -27,8 +27,8 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf extracts the program from a model's answer. If the answer has no program, missing tells the model why
-// not.
+// programOf extracts the program from a model's answer. If the answer has no program, missing is a text that tells the
+// model the reason.
 func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {
@@ -52,7 +52,7 @@ func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, miss
 	return "", "it does not contain a fenced code block"
 }
 
-// fencedBlocks returns the code blocks in a text. open reports whether the last one is not closed.
+// fencedBlocks returns the code blocks in a text. open is true if the last block is not closed.
 func fencedBlocks(text string) (blocks []string, open bool) {
 	var b []string
 	fence := ""
@@ -80,8 +80,8 @@ func mentionsTool(code string, o core.OfferedTool) bool {
 	return strings.Contains(code, o.Name) || short != "" && strings.Contains(code, short) || strings.Contains(code, o.Tool)
 }
 
-// inputsPrelude returns a line of code that declares the program's inputs and precedes the program. The inputs are
-// exactly those of the user, even if the model saw privacy tokens in their place.
+// inputsPrelude returns a line of code that declares the program's inputs. It is put before the program. The inputs
+// have the values that the user has passed, even if the model saw privacy tokens in their place.
 func (w *taskRun) inputsPrelude() string {
 	inputs := w.task.Inputs
 	if len(inputs) == 0 {
@@ -101,7 +101,8 @@ var numberedLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 })
 
-// adjustLine corrects the line number of an error, because the line that declares the inputs precedes the program.
+// adjustLine corrects the line number of an error. The number counts the line that declares the inputs, which is not
+// part of the model's program.
 func (w *taskRun) adjustLine(e *core.Error) *core.Error {
 	if e == nil || w.inputsPrelude() == "" {
 		return e

@@ -2,7 +2,8 @@ package egress
 
 import "net/netip"
 
-// forbiddenPrefixes lists the address ranges that no program may reach, whatever the settings say, with a description of each.
+// forbiddenPrefixes lists the address ranges that programs must not reach, even if the settings allow them. Each range
+// has a description for error messages.
 var forbiddenPrefixes = []struct {
 	prefix netip.Prefix
 	what   string
@@ -42,7 +43,7 @@ var forbiddenPrefixes = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
-// globalPrefix contains all IPv6 addresses that are assigned for the Internet.
+// globalPrefix contains all IPv6 addresses that are currently assigned for use on the Internet.
 var globalPrefix = netip.MustParsePrefix("2000::/3")
 
 // forbiddenReason returns a description of the forbidden range that contains an address, or "" if programs may reach

@@ -23,14 +23,14 @@ const (
 type Target struct {
 	Host     string
 	Port     int
-	Protocol string // protocol as named in rules; https for everything in a tunnel
+	Protocol string // protocol in the form used in rules; https for all traffic in a tunnel
 }
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// checkTarget decides, before the host of a target is resolved, whether the lists of allowed and denied hosts let a
-// program use the target. The argument protocols lists the protocols that come into question. allowed contains those
-// of them that may be used. key is the name under which the rate limit counts requests to the target.
+// checkTarget decides whether the lists of allowed and denied hosts let a program use the target. It does not resolve
+// the target's host. protocols lists the protocols that the program may be using. The result allowed lists those of
+// them that the rules permit. key is the name under which the rate limit counts requests to the target.
 func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.matchesHost(t.Host) {
 		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
@@ -95,7 +95,7 @@ func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	return nil
 }
 
-// NoNetworkError returns the error for programs that use the network although the settings allow no host.
+// NoNetworkError returns the error for a program that uses the network although the settings allow no host.
 func NoNetworkError(what string) *core.Error {
 	return policyErrorf("programs have no network access here: %s was not reached", quoteShort(HostIn(what))).
 		WithHint(
@@ -112,8 +112,8 @@ func HostIn(address string) string {
 
 func closedError(t Target) *core.Error { return NoNetworkError("https://" + t.Host) }
 
-// resolveTarget resolves the host of a target and checks every address. If a single address is forbidden, the whole
-// host is refused.
+// resolveTarget resolves the host of a target and checks every address of it. If one address is forbidden, it refuses
+// the whole host.
 func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort
 	return list[:min(len(list), maxAddresses)], nil
 }
 
-// addressRefusal returns why an address is refused, or "" if it is allowed.
+// addressRefusal returns the reason why an address is refused, or "" if it is allowed.
 func (n *Network) addressRefusal(a netip.Addr, own []netip.Addr) string {
 	if why := forbiddenReason(a); why != "" {
 		return why
@@ -151,7 +151,8 @@ func (n *Network) addressRefusal(a netip.Addr, own []netip.Addr) string {
 	return n.scopeRefusal(a)
 }
 
-// scopeRefusal returns text that names the setting of the scope that denies an address, or "" if no scope does.
+// scopeRefusal returns a text that names the setting with which a scope denies an address, or "" if no scope denies
+// it.
 func (n *Network) scopeRefusal(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {
@@ -185,7 +186,7 @@ func (n *Network) dialTarget(ctx context.Context, t Target) (net.Conn, netip.Add
 	return nil, netip.Addr{}, core.Errorf(kind, "egress", "%s %s", t, what)
 }
 
-// secretsOf returns the headers to add to requests to a host.
+// secretsOf returns the secret headers that the settings add to requests to a host.
 func (n *Network) secretsOf(host string) (found []Secret) {
 	for _, s := range n.secrets {
 		if matchesPattern(s.Domain, host) {

@@ -19,34 +19,35 @@ import (
 	"retort/internal/core"
 )
 
-// The protocols of rules. Inside a tunnel, https and wss cannot be distinguished.
+// Protocols that a rule can name. A tunnel is encrypted, so https and wss cannot be distinguished in it.
 const (
 	https = "https"
 	http1 = "http"
 	wss   = "wss"
 	ws    = "ws"
 	tcp   = "tcp"
-	ssh   = "ssh" // at sshPort only, in a tunnel
+	ssh   = "ssh" // only in a tunnel, and only at port sshPort
 )
 
 const sshPort = 22
 
-// Rule allows hosts, with ports and protocols. Without protocols it allows https. Without ports it allows the
-// standard ports of the protocols; tcp has none. If a rule names ssh, port 22 is only for ssh and tcp.
+// Rule allows hosts, with ports and protocols. A rule without protocols allows https. A rule without ports allows the
+// standard ports of its protocols. tcp has no standard port, so a rule with tcp must list ports. If a rule names ssh,
+// port 22 is reserved for ssh and tcp.
 type Rule struct {
-	Domain    string // a name, or *.name for everything below it
+	Domain    string // host name, or "*." and a name for all hosts below that name
 	Ports     []int
 	Protocols []string
 }
 
 // Secret describes a header that is added to requests to a domain. Programs never see its value.
 type Secret struct {
-	Domain string // a name, or *.name for everything below it
+	Domain string // host name, or "*." and a name for all hosts below that name
 	Header string
 	Value  string
 }
 
-// Resolver finds the addresses of a host. *net.Resolver implements it.
+// Resolver resolves host names to addresses. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -56,34 +57,35 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Options configures a Network. The zero value allows nothing.
+// Options configures a Network. The zero value allows no host.
 type Options struct {
 	Allow []Rule
 	// Open also allows https and http, at their standard ports, to hosts that no rule names.
 	Open    bool
-	Deny    []string // domains, addresses and ranges; stronger than Allow
+	Deny    []string // domains, addresses and address ranges that are denied even if Allow lists them
 	Secrets []Secret
-	// Rate bounds the requests and tunnels within the time Per, separately for each rule. Hosts that are allowed only
-	// by Open have a limit each. If Rate or Per is zero, the limit is 100 a minute.
+	// Rate limits the number of requests and tunnels within the time Per. Each rule has its own limit, and so has each
+	// host that only Open allows. If Rate or Per is zero, the limit is 100 per minute.
 	Rate int
 	Per  time.Duration
-	// Bytes bounds the sum of bytes that one execution may send and receive; 100 MB if zero.
+	// Bytes limits the number of bytes that one execution may send and receive in total. Zero means 100 MB.
 	Bytes int64
-	// Body bounds the body of a response to FetchURL, in bytes; 16 MB if zero.
+	// Body limits the body of a response to FetchURL, in bytes. Zero means 16 MiB.
 	Body int64
-	// Roots holds the certificate authorities for FetchURL; those of the machine if nil.
+	// Roots holds the certificate authorities that FetchURL trusts. Nil means those of the operating system.
 	Roots    *x509.CertPool
-	Resolver Resolver // the machine's if nil
-	Dialer   Dialer   // the machine's if nil
-	// Own returns the addresses of this machine, which no program may reach. If nil, the addresses are detected.
+	Resolver Resolver // resolver for host names; nil means the resolver of the operating system
+	Dialer   Dialer   // dialer for all connections; nil means a net.Dialer
+	// Own returns the addresses of this machine, which no program may reach. If it is nil, the addresses are read from
+	// the machine's network interfaces.
 	Own func() []netip.Addr
-	Now func() time.Time // the clock of rates; time.Now if nil
+	Now func() time.Time // clock for the rate limits; nil means time.Now
 }
 
-// Network decides what programs may reach. It is safe for concurrent use.
+// Network decides which hosts programs may reach, and connects to them. It is safe for concurrent use.
 type Network struct {
 	o       Options
-	rules   []Rule // rules of Options.Allow with their defaults filled in
+	rules   []Rule // Options.Allow with normalised domains and default protocols and ports
 	secrets []Secret
 	denied  targetSet // hosts and address ranges of Options.Deny
 	scopes  []compiledScope
@@ -147,7 +149,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// IsClosed reports whether the network allows no host at all.
+// IsClosed reports whether the network allows no host.
 func (n *Network) IsClosed() bool {
 	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, compiledScope.allowsNone)
 }
@@ -189,7 +191,7 @@ func (r Rule) allowsPort(protocol string, port int) bool {
 	return true
 }
 
-// parsePattern normalises a domain of the settings for comparison with hosts.
+// parsePattern returns a domain from the settings in the form in which it is compared with hosts.
 func parsePattern(domain string) (string, error) {
 	name, wild := strings.CutPrefix(domain, "*.")
 	host, refused := ParseHost(name)

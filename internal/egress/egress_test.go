@@ -26,8 +26,8 @@ import (
 // hosts lists the hosts of the test site. Its certificate is valid for all of them.
 var hosts = []string{"api.example.com", "other.example.com", "www.example.com", "plain.example.com", "raw.example.com", "key.example.com", "evil.test", "down.example.com", "deep.sub.example.com", "xn--bcher-kva.example.com"}
 
-// world holds a test site, a Network that allows some hosts of the site, and the connection attempts that a session
-// has noted.
+// world holds a test site, a Network that allows some of the site's hosts, a Session of that Network, and the
+// connection attempts that the session has reported.
 type world struct {
 	*egresstest.Site
 	net *Network
@@ -155,7 +155,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestCredentials checks that after a redirect to another origin, headers that may be credentials are not sent there.
+// TestCredentials checks that headers which may hold credentials are not sent to another origin after a redirect.
 func TestCredentials(t *testing.T) {
 	w := newWorld(t, nil)
 	headers := [][2]string{{"Authorization", "mine"}, {"Cookie", "mine"}, {"X-Whatever-Token", "mine"}, {"Accept", "text/plain"}, {"Host", "evil.test"}, {"Proxy-Authorization", "mine"}, {"Content-Length", "7"}}
@@ -196,7 +196,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// proxy sends raw bytes to the proxy and returns everything that the proxy answers.
+// proxy sends raw bytes to the session's proxy and returns everything that the proxy answers.
 func (w *world) proxy(t *testing.T, raw string) string {
 	t.Helper()
 	near, far := tcpPair(t)
@@ -397,7 +397,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestClosed checks that a Network with zero Options refuses every request, and that the hint names the setting.
+// TestClosed checks that a Network with zero Options refuses every request, and that the error's hint names the
+// setting to change.
 func TestClosed(t *testing.T) {
 	n, err := New(Options{})
 	if err != nil || !n.IsClosed() {
@@ -422,8 +423,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTold checks that the errors which users see for refused requests, and the attempts that the audit log records,
-// contain neither paths nor credentials.
+// TestTold checks that errors about refused requests contain neither paths nor credentials. The same holds for the
+// attempts in the audit log.
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {
@@ -490,8 +491,8 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// FuzzProxy checks that no bytes sent to the proxy make it dial a host that is not allowed, and that the proxy always
-// ends.
+// FuzzProxy checks that the proxy never dials a host that is not allowed, whatever bytes it receives, and that it
+// always returns.
 func FuzzProxy(f *testing.F) {
 	for _, s := range []string{"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n\x16\x03\x01", "GET http://plain.example.com/ HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST http://plain.example.com/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"} {
 		f.Add([]byte(s))
@@ -519,8 +520,8 @@ func FuzzProxy(f *testing.F) {
 	})
 }
 
-// refusing implements a resolver and a dialer. The dialer records the addresses that it should dial, and always
-// fails.
+// refusing implements a Resolver and a Dialer. The dialer always fails and records the addresses that it was asked to
+// dial.
 type refusing struct {
 	mu      sync.Mutex
 	dialled []string
@@ -551,7 +552,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// helloOf returns the ClientHello message of a TLS client.
+// helloOf returns the ClientHello message that a TLS client sends.
 func helloOf(t testing.TB, name string, protocols ...string) []byte {
 	t.Helper()
 	near, far := net.Pipe()

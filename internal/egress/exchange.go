@@ -112,7 +112,8 @@ func (s *Session) checkDryRun(t Target, method string) *core.Error {
 	return s.noteRefusal(t, policyErrorf("a dry run sends nothing: the %s request to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
-// roundTrip sends a request that was allowed, and adds the secret headers for its host. Its errors are typed.
+// roundTrip sends a request that was allowed, and adds the secret headers for its host. Its errors are of type
+// *core.Error.
 func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.Error) {
 	for _, secret := range s.n.secretsOf(t.Host) {
 		req.Header.Set(secret.Header, secret.Value)
@@ -124,7 +125,7 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.
 	return resp, nil
 }
 
-// requestError returns a typed error that explains why a request got no response or an incomplete one.
+// requestError returns an error that explains why a request got no response or an incomplete one.
 func (s *Session) requestError(ctx context.Context, t Target, err error) *core.Error {
 	var typed *core.Error
 	var untrusted x509.UnknownAuthorityError

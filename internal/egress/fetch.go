@@ -27,13 +27,14 @@ const (
 
 // Request describes a request that a program makes with fetch.
 type Request struct {
-	ID       string      `json:"id"` // identifies the request for AbortRequest; may be empty
-	URL      string      `json:"url"`
-	Method   string      `json:"method"`
-	Headers  [][2]string `json:"headers"`
-	Text     *string     `json:"text"`     // the body
-	Base64   *string     `json:"base64"`   // the body, if it is not text
-	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
+	ID      string      `json:"id"` // id with which AbortRequest cancels the request; may be empty
+	URL     string      `json:"url"`
+	Method  string      `json:"method"`
+	Headers [][2]string `json:"headers"`
+	Text    *string     `json:"text"`   // body of the request, as text
+	Base64  *string     `json:"base64"` // body of the request in base64, if it is not text
+	// what to do about redirects: "follow", "error" or "manual"; "" means "follow"
+	Redirect string `json:"redirect"`
 }
 
 // Response holds the response to a Request. Text holds a body that is valid UTF-8.
@@ -110,7 +111,7 @@ func (s *Session) FetchURL(ctx context.Context, r Request) (Response, *core.Erro
 	return f.followRedirects(ctx)
 }
 
-// fetchRequest holds the state of one running request.
+// fetchRequest holds the state of one running call of FetchURL.
 type fetchRequest struct {
 	*Session
 	method   string
@@ -194,7 +195,8 @@ func (f *fetchRequest) followRedirects(ctx context.Context) (Response, *core.Err
 	}
 }
 
-// sendOnce makes one request. next is the URL that the response redirects to, or "".
+// sendOnce makes one request without following redirects. next is the URL that the response redirects to, or "" if the
+// response is final.
 func (f *fetchRequest) sendOnce(ctx context.Context) (answer Response, next string, failed *core.Error) {
 	if refused := f.checkDryRun(f.target, f.method); refused != nil {
 		return answer, "", refused

@@ -123,7 +123,7 @@ func parseAuthority(text string) (string, int, *core.Error) {
 	return host, port, refused
 }
 
-// quoteShort shortens a text that a program supplied, and quotes it for a message.
+// quoteShort shortens and quotes a text that a program has supplied, for an error message.
 func quoteShort(text string) string {
 	const most = 80
 	if len(text) > most {

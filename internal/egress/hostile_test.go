@@ -12,8 +12,8 @@ import (
 	"retort/internal/egress/egresstest"
 )
 
-// hostile lists URLs that a program must not reach. A request for each must dial nothing, fail with a policy error
-// and be noted.
+// hostile lists URLs that a program must not reach. For each of them, a request must fail with a policy error, dial
+// nothing and be reported as refused.
 var hostile = []string{
 	// hosts that nobody has allowed
 	"https://evil.test/", "https://example.com/", "https://api.example.com.evil.test/", "https://evilapi.example.com/", "https://xapi.example.com/", "https://sub.example.com/", "https://a.api.example.com/",
@@ -37,8 +37,8 @@ var hostile = []string{
 	"ws://api.example.com/", "wss://api.example.com/", "unix:///var/run/docker.sock", "dict://api.example.com:11211/", "ldap://api.example.com/", "https+unix://api.example.com/",
 }
 
-// leading maps descriptions to lists of addresses. Each list contains at least one forbidden address. The tests make
-// the name of an allowed host resolve to each list.
+// leading holds lists of addresses, each with a description as its key. Each list contains at least one forbidden
+// address. The tests make the name of an allowed host resolve to each list.
 var leading = map[string][]string{
 	"private": {"10.0.0.1"}, "private 2": {"172.16.0.1"}, "private 3": {"192.168.0.1"}, "loopback": {"127.0.0.1"}, "loopback 2": {"127.8.8.8"}, "metadata": {"169.254.169.254"}, "metadata of Azure": {"168.63.129.16"}, "metadata of Alibaba": {"100.100.100.200"},
 	"carrier": {"100.64.0.1"}, "zero": {"0.0.0.0"}, "broadcast": {"255.255.255.255"}, "multicast": {"224.0.0.1"}, "reserved": {"240.0.0.1"}, "documentation": {"192.0.2.1"}, "documentation 2": {"198.51.100.1"}, "documentation 3": {"203.0.113.1"},
@@ -59,7 +59,7 @@ func addrs(t *testing.T, list []string) (found []netip.Addr) {
 	return found
 }
 
-// typed reports whether an error is a *core.Error of the kind policy with a message.
+// typed reports whether an error is a *core.Error of kind policy that has a message.
 func typed(e *core.Error) bool { return e != nil && e.Kind == core.KindPolicy && e.Message != "" }
 
 func TestHostile(t *testing.T) {
@@ -148,8 +148,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// tricks returns raw requests with which a program could try to deceive its proxy. The keys of the map describe the
-// requests.
+// tricks returns raw requests with which a program could try to deceive its proxy, by description.
 func tricks(t *testing.T) map[string]string {
 	connect := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n"
 	return map[string]string{
@@ -239,8 +238,8 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// TestSecondRequest checks that the proxy decides each request on a connection separately. An allowed request must
-// not let the next one pass.
+// TestSecondRequest checks that the proxy decides about each request on a connection separately. After an allowed
+// request, it must still refuse a forbidden one.
 func TestSecondRequest(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "GET http://plain.example.com/a HTTP/1.1\r\n\r\nGET http://evil.test/ HTTP/1.1\r\n\r\n")
@@ -277,8 +276,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestGone checks the error for an allowed request that gets no response. The error must explain the failure, such as
-// a missing server or a wrong certificate, and must not be a policy error.
+// TestGone checks that an allowed request without a response fails with an error that names the cause, such as a
+// missing server or a wrong certificate. The error must not be a policy error.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {
@@ -295,8 +294,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestMany checks that closing a session ends all of its connections, including those that wait because too many
-// requests are open.
+// TestMany checks that closing a session ends all of its connections, including those that wait for a free slot.
 func TestMany(t *testing.T) {
 	w := newWorld(t, nil)
 	for range 3 * maxOpenRequests {

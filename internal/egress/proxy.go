@@ -21,11 +21,11 @@ import (
 const (
 	maxHead     = 64 << 10
 	headTimeout = 30 * time.Second
-	idleTimeout = 2 * time.Minute // limit for the pause between two requests on a connection
+	idleTimeout = 2 * time.Minute // maximum pause between two requests on a connection
 )
 
-// ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT and requests
-// with an absolute http URL. It returns after conn or ctx has ended, and closes conn.
+// ServeConn acts as an HTTP proxy for a program that has opened the connection conn. It answers CONNECT requests and
+// requests with an absolute http URL. It returns after conn has been closed or ctx is done, and closes conn.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.beginUse() {
@@ -46,13 +46,13 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// proxyConn holds the state of one connection of a program to the proxy.
+// proxyConn holds the state of one connection between a program and the proxy.
 type proxyConn struct {
 	*Session
 	ctx    context.Context
 	conn   net.Conn
 	in     *bufio.Reader
-	origin Target // of requests that do not name one, inside of a tunnel for http
+	origin Target // target of requests that name no host, in a tunnel for plain http
 }
 
 // serveRequest answers one request, and reports whether another request may follow on the same connection.
@@ -100,7 +100,7 @@ func (p *proxyConn) replyError(e *core.Error) {
 	)
 }
 
-// StatusPhrase returns a message in a form that fits into a status line: printable ASCII, at most 300 bytes.
+// StatusPhrase converts a message to a form that fits into an HTTP status line: printable ASCII, at most 300 bytes.
 func StatusPhrase(message string) string {
 	const most = 300
 	return strings.Map(func(r rune) rune {
@@ -112,8 +112,8 @@ func StatusPhrase(message string) string {
 }
 
 // peekHead returns the head of the next request, including the empty line at its end, without consuming it. It calls
-// begun after the first byte. If the head is invalid or too long, it returns a typed error. It returns read errors
-// unchanged.
+// begun when the first byte has arrived. If the head is invalid or too long, it returns a typed error. It returns read
+// errors unchanged.
 func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
@@ -136,11 +136,11 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	}
 }
 
-// requestHead holds the parts of a request's head that are checked.
+// requestHead holds those parts of a request's head that are checked.
 type requestHead struct {
 	method, target, version string
 	host                    string // value of the Host header, or ""
-	length                  string // Content-Length
+	length                  string // value of the Content-Length header
 	chunked, upgrade        bool
 }
 

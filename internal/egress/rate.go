@@ -7,9 +7,8 @@ import (
 	"retort/internal/base/throttle"
 )
 
-// maxRateKeys bounds the number of keys whose buckets are in memory; a bucket holds what is left of a key's rate
-// limit. Full buckets are removed first, because a removed bucket counts as full. If none is full, new keys share one
-// bucket.
+// maxRateKeys bounds the number of token buckets in memory. There is one bucket per rate limit key. Full buckets are
+// removed first, because a removed bucket counts as full. If no bucket is full, new keys share one bucket.
 const maxRateKeys = 4096
 
 // rateLimiter limits how often events may happen for each key. It has a token bucket for each key.
@@ -18,7 +17,7 @@ type rateLimiter struct {
 
 	mu  sync.Mutex
 	by  map[string]throttle.Bucket
-	all throttle.Bucket // the bucket shared by keys that have no bucket of their own in by
+	all throttle.Bucket // bucket shared by the keys that have no bucket in by
 }
 
 func newRateLimiter(most int, per time.Duration) *rateLimiter {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// AccessScope restricts which hosts of a Network some of its users can reach.
+// AccessScope restricts which hosts of a Network one group of users can reach, for example one principal.
 type AccessScope struct {
-	Allow []string // domains, of which "*" is every host; nil allows every host
-	Deny  []string // domains, addresses and ranges; stronger
-	Rule  string   // the name of the setting, for error messages
+	Allow []string // domains that the scope allows; "*" allows every host, and so does nil
+	Deny  []string // domains, addresses and address ranges that are denied even if Allow lists them
+	Rule  string   // name of the setting that defines the scope, for error messages
 }
 
 // WithScopes returns a Network that allows only what n and every scope allow. It shares its rate limits with n. Its
@@ -58,7 +58,7 @@ func (s AccessScope) compileScope() (compiledScope, error) {
 
 func (s compiledScope) allowsNone() bool { return !s.every && len(s.allow) == 0 }
 
-// refusalRule returns the name of the setting because of which a host is refused, or "" if the scope allows the host.
+// refusalRule returns the name of the setting that denies a host, or "" if the scope allows the host.
 func (s compiledScope) refusalRule(host string) string {
 	switch {
 	case s.denied.matchesHost(host):
@@ -99,7 +99,7 @@ func (t targetSet) matchesHost(host string) bool {
 	return slices.ContainsFunc(t.domains, func(p string) bool { return matchesPattern(p, host) })
 }
 
-// rangeOf returns the denied address range that contains an address. It returns false if none does.
+// rangeOf returns the denied address range that contains an address. Its second result is false if no range does.
 func (t targetSet) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	a = plainAddr(a)
 	for _, r := range t.ranges {
@@ -110,8 +110,8 @@ func (t targetSet) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// IsBlacklisted reports whether the blacklist denies a host as a program wrote it. The host is a name or an IP
-// address; programs cannot reach IP addresses in any case.
+// IsBlacklisted reports whether the blacklist denies a host. The host is a name or an IP address, in the form in which
+// the program wrote it.
 func (n *Network) IsBlacklisted(host string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		_, listed := n.denied.rangeOf(a)

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// TestScopes checks that scopes only ever reduce the hosts that a Network allows.
+// TestScopes checks that scopes never add hosts to those that a Network allows.
 func TestScopes(t *testing.T) {
 	n, err := New(Options{
 		Allow: []Rule{{Domain: "*.example.com"}, {Domain: "other.test"}},
@@ -65,8 +65,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestNarrowedWhileOpen checks that stricter rules apply at once, to new requests as well as to connections that are
-// already open.
+// TestNarrowedWhileOpen checks that stricter rules apply immediately, both to new requests and to open connections.
 func TestNarrowedWhileOpen(t *testing.T) {
 	for name, scope := range map[string]AccessScope{
 		"another host only": {Allow: []string{"other.example.com"}, Rule: "permission_levels.x.network"},
@@ -108,7 +107,7 @@ func TestNarrowedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestSSHRule checks that a rule that names ssh allows ssh at port 22 of its host and at no other port, and does not
+// TestSSHRule checks that a rule with the protocol ssh allows ssh at port 22 of its host only, and that it does not
 // allow https at port 22.
 func TestSSHRule(t *testing.T) {
 	n, err := New(Options{Open: true, Allow: []Rule{{Domain: "git.example.com", Ports: []int{443, 22}, Protocols: []string{https, ssh}}, {Domain: "only.example.com", Protocols: []string{ssh}}}})

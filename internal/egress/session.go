@@ -13,34 +13,35 @@ import (
 	"retort/internal/core"
 )
 
-// Decision says whether an attempt to connect was allowed or refused, or has ended.
+// Decision says whether an attempt to connect was allowed or refused, or that it has ended.
 type Decision string
 
-// Values of Decision. An Allowed attempt is followed by Ended, or by Refused if a later check denied it.
+// Decisions about an attempt. Allowed is followed by Ended, or by Refused if a later check denies the attempt.
 const (
 	Allowed Decision = "allowed"
 	Refused Decision = "refused"
 	Ended   Decision = "ended"
 )
 
-// ConnectionAttempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
+// ConnectionAttempt describes one request or tunnel of a program for the audit log. It contains no path, header or
+// body.
 type ConnectionAttempt struct {
 	Decision       Decision
-	Host           string // as the program wrote it if it is not a valid name
-	Port           int    // may be 0
+	Host           string // host name in normal form, or as the program wrote it if it is invalid
+	Port           int    // port number; 0 if unknown
 	Protocol       string
-	Reason         *core.Error // why it was refused or failed
-	Blacklisted    bool        // the blacklist names the host, or an address that it leads to
-	Sent, Received int64       // bytes of bodies and tunnels; set when the attempt has ended
+	Reason         *core.Error // why the attempt was refused or failed; nil otherwise
+	Blacklisted    bool        // whether the blacklist names the host or an address that it resolves to
+	Sent, Received int64       // number of bytes in bodies or tunnels; set when the attempt has ended
 	Took           time.Duration
 }
 
-// ExecutionHooks connects a Session to the execution that it serves. All fields may be zero.
+// ExecutionHooks connects a Session to the execution that it serves. Every field is optional.
 type ExecutionHooks struct {
-	// Note is called with every attempt. An allowed request is sent only after Note has returned, and not if it
-	// returns an error. It must be safe for concurrent use. It may be nil.
+	// Note is called with every attempt. An allowed request is sent only after Note has returned nil. Note must be
+	// safe for concurrent use. A nil Note is not called.
 	Note func(ConnectionAttempt) *core.Error
-	// Rehearses marks a dry run. A dry run sends only requests whose method only reads.
+	// Rehearses marks a dry run. A dry run sends only requests whose method does not change data.
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
@@ -51,11 +52,11 @@ type ExecutionHooks struct {
 }
 
 const (
-	maxAttempts     = 10_000 // maximum number of attempts of one execution
-	maxOpenRequests = 64     // maximum number of simultaneous connections and requests
+	maxAttempts     = 10_000 // maximum number of attempts per execution
+	maxOpenRequests = 64     // maximum number of connections and requests that are open at the same time
 )
 
-// Session serves the network requests of one execution. It is safe for concurrent use.
+// Session serves the network requests of one execution, which is one run of a program. It is safe for concurrent use.
 type Session struct {
 	n         *Network
 	x         ExecutionHooks
@@ -64,13 +65,14 @@ type Session struct {
 	transport *http.Transport
 	slots     chan struct{}
 	attempts  atomic.Int64
-	bytes     atomic.Int64 // number of bytes that the session may still transfer
+	// number of bytes that the session may still send or receive; negative after the limit was exceeded
+	bytes atomic.Int64
 
 	mu       sync.Mutex
 	closed   bool
 	open     sync.WaitGroup
 	aborts   map[string]context.CancelFunc // cancel functions of running requests, by request id
-	refusals []*core.Error                 // errors of the first refused attempts
+	refusals []*core.Error                 // errors of the first refused attempts, at most eight
 }
 
 // Open returns a Session for an execution. The caller must close it.
@@ -111,7 +113,8 @@ func (s *Session) Refusals() []*core.Error {
 	return append([]*core.Error(nil), s.refusals...)
 }
 
-// beginUse begins an operation that Close waits for. It returns false if the session is closed.
+// beginUse begins an operation. Close waits until the operation has ended. beginUse returns false if the session is
+// closed.
 func (s *Session) beginUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +125,8 @@ func (s *Session) beginUse() bool {
 	return true
 }
 
-// noteRefusal notes that an attempt to reach the target was refused. It returns the argument why, which is the error
-// with the reason.
+// noteRefusal notes that an attempt to reach the target was refused. It returns why, which is the error with the
+// reason.
 func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
@@ -145,7 +148,8 @@ func (s *Session) noteAttempt(a ConnectionAttempt) *core.Error {
 	return s.x.Note(a)
 }
 
-// admitRequest decides whether an attempt is allowed, and notes the decision. refused is nil if it is allowed.
+// admitRequest decides whether an attempt is allowed, and reports the decision to ExecutionHooks.Note. refused is nil
+// if the attempt is allowed.
 func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string, refused *core.Error) {
 	allowed, key, refused := s.currentNetwork().checkTarget(t, protocols...)
 	if refused != nil {
@@ -161,7 +165,7 @@ func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string,
 	return allowed, s.noteAttempt(ConnectionAttempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
-// noteEnd notes the result of an attempt that admitRequest has allowed.
+// noteEnd reports the end of an attempt that admitRequest has allowed.
 func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.IsDenial() {
 		_ = s.noteRefusal(t, failed)
@@ -173,8 +177,8 @@ func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, faile
 	})
 }
 
-// takeSlot waits until fewer than maxOpenRequests requests and connections are open. ok is false if ctx or the session ends
-// first.
+// takeSlot waits until fewer than maxOpenRequests requests and connections are open. The caller must call free to give
+// the slot back. ok is false if ctx or the session ends first.
 func (s *Session) takeSlot(ctx context.Context) (free func(), ok bool) {
 	select {
 	case s.slots <- struct{}{}:
@@ -218,13 +222,13 @@ func (s *Session) bytesSpentError() *core.Error {
 }
 
 // meteredConn counts the bytes of a connection. Reading and writing fail when the session has used up its bytes, or
-// the rules no longer allow the connection.
+// when the rules no longer allow the connection.
 type meteredConn struct {
 	net.Conn
 	session        *Session
 	host           string
 	at             netip.Addr
-	by             atomic.Pointer[Network] // the last Network that allowed the connection
+	by             atomic.Pointer[Network] // Network whose rules last allowed the connection
 	sent, received atomic.Int64
 }
 

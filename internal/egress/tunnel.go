@@ -60,7 +60,7 @@ func (p *proxyConn) openTunnel(h requestHead) (requests bool) {
 	return false
 }
 
-// tunnelProtocol says with which protocol the program must begin a tunnel.
+// tunnelProtocol names the protocol that the program must speak first in a tunnel.
 type tunnelProtocol int
 
 const (
@@ -150,7 +150,7 @@ func (p *proxyConn) relayProtocol(conn *meteredConn, t Target, begins tunnelProt
 // sshGreetingReader reads what a program sends in a tunnel for SSH. It fails unless the data begins with the SSH
 // greeting. The tunnel does not wait for the greeting, because the server may send first.
 type sshGreetingReader struct {
-	in   *bufio.Reader // not embedded, because io.Copy would call its WriteTo method
+	in   *bufio.Reader // not embedded, because io.Copy would then call its WriteTo method
 	host string
 	seen bool
 }

@@ -14,8 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// working runs in the child process that TestKilled kills. Its jobs append their titles to a file, and two of them do
-// not end.
+// working runs in the child process that TestKilled kills. Its jobs append their titles to a file. Jobs 3 and 4 then
+// wait until they are cancelled.
 func working(dir string) {
 	o := options(dir)
 	o.Slots = 2
@@ -55,7 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// TestKilled checks that after the process is killed the queue keeps its order and runs no job again that had begun.
+// TestKilled kills a process that runs jobs. It checks that the queue then keeps its order, and that jobs which had
+// already begun do not run a second time.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	c := exec.Command(os.Args[0])

@@ -25,8 +25,9 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	return free, nil
 }
 
-// checkNameFree returns an error if the principal already has a job with this name that has not ended. It ignores
-// jobs of other principals, because an error would reveal that they exist. The caller must hold mu.
+// checkNameFree returns an error if the principal (the user who submits the job) already has a job with this name that
+// has not ended. It ignores jobs of other principals, because an error would reveal that they exist. The caller must
+// hold mu.
 func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
@@ -42,14 +43,14 @@ func (q *Queue) checkNameFree(principal, name string) error {
 	return nil
 }
 
-// NameTaken returns the error for a name that another job of the same principal already has.
+// NameTaken returns the error for a job name that another job of the same user already has.
 func NameTaken(name string) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a job with the id %s has not ended yet", name).
 		WithHint("wait for it, cancel it, or choose another id")
 }
 
-// findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs; then the
-// jobs without a principal are preferred. The caller must hold mu.
+// findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs. If several
+// jobs have the name, those without a principal are preferred for it. The caller must hold mu.
 func (q *Queue) findNamed(principal, name string) (found *jobEntry) {
 	for _, e := range q.tasks {
 		switch {

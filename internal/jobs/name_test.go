@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestNames checks that if several engines submit jobs with the same name at once, only one succeeds. After that job
-// has ended, the name must be free again.
+// TestNames checks that only one of several engines succeeds if they submit jobs with the same name at the same time.
+// After that job has ended, the name must be free again.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	var queues []*Queue
@@ -62,8 +62,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// missing returns the queue's error for an unknown job id, with the text of the argument as in place of the id. Tests
-// can then compare the errors for two different ids.
+// missing returns the queue's error for an unknown job id, with the argument as in place of the id. Tests use it to
+// compare the errors for two different ids.
 func missing(q *Queue, principal, id, as string) error {
 	_, err := q.Get(principal, id)
 	e := *core.AsError(err)

@@ -1,6 +1,8 @@
-// Package jobs stores programs and agent tasks as jobs until they run, and their results afterwards. Queued jobs
-// continue after a restart. A job that was running when its engine died is never run again, because it is unknown how
-// far it got. If several engines share a data directory, one of them runs the jobs and the others only submit jobs.
+// Package jobs stores jobs, which are programs and agent tasks (tasks in natural language) that run in the background.
+// It keeps them until they run, and their results afterwards. Each job belongs to a principal: the user who submitted
+// it, or "" for the user at this machine. Queued jobs continue after a restart. A job that was running when its engine
+// (a running instance of Retort) died is never run a second time, because it is unknown how far it got. If several
+// engines share a data directory, one of them runs the jobs and the others only submit jobs.
 package jobs
 
 import (
@@ -21,34 +23,36 @@ import (
 	"retort/internal/core"
 )
 
-// Options configures a Queue. A number that is zero means a default, never "unlimited".
+// Options configures a Queue. A number that is zero means the default, never "unlimited".
 type Options struct {
-	Dir   string                 // directory in which the jobs are stored
-	Marks string                 // folder that marks begun jobs, where others cannot write; below Dir if empty
+	Dir string // directory in which the jobs are stored
+	// Marks is the directory of the files that mark jobs as begun. Others must not be able to write to it. If it is
+	// empty, a folder below Dir is used.
+	Marks string
 	Key   func() ([]byte, error) // key with which jobs are encrypted
 	Slots int                    // maximum number of jobs that run at the same time; 4 if zero
 	// Waiting bounds how many jobs of one principal can wait or run; 1000 if zero. All principals together can have
 	// four times as many.
 	Waiting int
-	Keep    time.Duration // how long an ended job is kept: the default and the maximum; a day if zero
+	Keep    time.Duration // how long an ended job is kept, by default and at most; a day if zero
 	// Record writes an event of a job to the audit log. If it fails, the job is neither queued nor started. If Record
 	// is nil, no events are written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
 	// Lost returns the Outcome of a job that was running when its engine died. If Lost is nil, the Outcome only
 	// states that the result is unknown.
 	Lost func(t core.JobState) core.Outcome
-	Log  *slog.Logger // may be nil
+	Log  *slog.Logger // log for warnings; nil discards them
 }
 
 // Limits that apply to every job.
 const (
 	maxDeadline     = 7 * 24 * time.Hour
 	defaultDeadline = 24 * time.Hour
-	minResultAge    = 5 * time.Minute // for which an ended job is kept at least
+	minResultAge    = 5 * time.Minute // minimum time for which an ended job is kept
 	maxPriority     = 10
 	maxPayload      = 1 << 20
-	maxLine         = 256 << 20 // bytes of all payloads that wait
-	maxEnded        = 1000      // ended jobs of one principal; the oldest are removed first
+	maxLine         = 256 << 20 // maximum total size of the payloads of all waiting jobs, in bytes
+	maxEnded        = 1000      // maximum number of ended jobs of one principal; the oldest are removed first
 )
 
 // Queue manages the jobs of a data directory. It is safe for concurrent use.
@@ -60,32 +64,32 @@ type Queue struct {
 	tasks   map[string]*jobEntry
 	damaged map[string]damagedJob
 	turns   turnScheduler
-	spent   time.Duration // average running time of the last jobs; 0: none has ended yet
-	news    chan struct{} // closed and replaced at every change
-	bytes   int64         // total size of the payloads of waiting jobs
+	spent   time.Duration // average running time of recent jobs; 0 until a job has ended
+	news    chan struct{} // closed and replaced whenever a job changes, to wake waiting goroutines
+	bytes   int64         // total size of the payloads of waiting jobs, in bytes
 	closed  bool
 
-	run     RunFunc         // nil: this queue does not work
-	all     bool            // it works on all tasks
-	only    map[string]bool // else on these
-	release func()          // of the lock; nil: this engine does not own the queue
-	warned  bool            // that the lock can never be taken
-	wake    chan struct{}   // holds one
+	run     RunFunc         // function that runs a job; nil if this queue only submits jobs
+	all     bool            // whether this queue runs every job
+	only    map[string]bool // ids of the jobs to run if all is false
+	release func()          // releases the queue's lock; nil if another engine may hold it
+	warned  bool            // whether the log already says that the lock can never be taken
+	wake    chan struct{}   // wakes attendLoop; buffers one signal
 	ctx     context.Context
 	stop    context.CancelFunc
 	working sync.WaitGroup
 	keeper  sync.WaitGroup
 }
 
-// jobEntry holds this process's view of a job. The job's payload is only on disk.
+// jobEntry holds what this process knows about a job. The job's payload is only on disk.
 type jobEntry struct {
 	core.JobState
 	size      int64
 	stamp     seal.FileStamp
-	cancel    context.CancelCauseFunc // of one that runs here
-	cancelled bool                    // a cancel was requested; it may still be running
-	held      bool                    // it does not begin yet
-	unsaved   bool                    // its end is not on disk yet
+	cancel    context.CancelCauseFunc // cancels the job; nil unless the job runs in this process
+	cancelled bool                    // whether a cancel was requested; the job may still be running
+	held      bool                    // whether the job must not begin yet
+	unsaved   bool                    // whether the job has ended, but its end is not on disk yet
 	with      func(context.Context) context.Context
 }
 
@@ -137,9 +141,9 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob durably adds a job to the queue. The argument with is a function that extends the context of the job by
-// what exists only in this process, such as the connection of the client. It is used only if the job runs in this
-// process, and may be nil.
+// SubmitJob durably adds a job to the queue. The argument with adds values to the context in which the job runs, such
+// as the connection of the client. Such values exist only in this process, so with is called only if the job runs in
+// this process. It may be nil.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -241,14 +245,14 @@ func queueFullError(format string, n int, wait time.Duration) error {
 	)
 }
 
-// estimateWait roughly estimates after what time a client should try again whose job was refused because the queue is
+// estimateWait estimates after what time a client should submit a job again that was refused because the queue is
 // full. n is the number of jobs that wait or run.
 func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
 }
 
-// addJob writes a new job to the audit log, then stores it durably. If either fails, the job is not queued.
+// addJob writes a new job to the audit log, and then stores it durably. If either fails, the job is not queued.
 func (q *Queue) addJob(r storedJob) error {
 	if err := seal.CheckRegular(q.lockPath()); err != nil { // no engine can take the lock and work
 		return core.Errorf(core.KindInternal, "queue.submit", "the job was not accepted, because no engine can work on the queue: %w", err)
@@ -280,7 +284,7 @@ func (q *Queue) recordJob(t core.JobState, status string, durable bool) error {
 	return nil
 }
 
-// dropJob removes a job from memory. The caller holds mu.
+// dropJob removes a job from memory. The caller must hold mu.
 func (q *Queue) dropJob(id string) {
 	if e := q.tasks[id]; e != nil && !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -288,7 +292,7 @@ func (q *Queue) dropJob(id string) {
 	delete(q.tasks, id)
 }
 
-// wakeWaiters wakes all goroutines that wait for a change. The caller holds mu.
+// wakeWaiters wakes all goroutines that wait for a change. The caller must hold mu.
 func (q *Queue) wakeWaiters() {
 	close(q.news)
 	q.news = make(chan struct{})
@@ -298,8 +302,8 @@ func (q *Queue) wakeWaiters() {
 	}
 }
 
-// Get returns a job of a principal. The principal "" may see all jobs. Jobs of other principals are reported as
-// unknown.
+// Get returns the job with this id or name. A principal sees only its own jobs, and other jobs are reported as
+// unknown. The principal "", the user at this machine, sees all jobs.
 func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -310,7 +314,7 @@ func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	return q.viewJob(e), nil
 }
 
-// findJob returns a job of a principal by its ID or name. The caller holds mu.
+// findJob returns the job of a principal with this id or name. The caller must hold mu.
 func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
 	if err := q.ensureCurrent(); err != nil {
 		return nil, err
@@ -330,7 +334,7 @@ func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
 	return e, nil
 }
 
-// damagedJob records why a file does not contain a valid job.
+// damagedJob records why the content of a job's file is not a valid job.
 type damagedJob struct {
 	why   error
 	stamp seal.FileStamp
@@ -342,8 +346,8 @@ func (d damagedJob) errorFor(id string) *core.Error {
 	).WithHint("its file is kept but does not run; remove it if you know the cause")
 }
 
-// ListJobs returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
-// cannot be read.
+// ListJobs returns the jobs of a principal in the order of their submission. The principal "" sees all jobs. The
+// warnings name files that cannot be read.
 func (q *Queue) ListJobs(principal string) (tasks []core.JobState, warnings []string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -385,7 +389,7 @@ func (q *Queue) viewJob(e *jobEntry) core.JobState {
 	return t
 }
 
-// CountJobs returns the number of jobs of a principal by status; "" counts all jobs.
+// CountJobs returns the number of jobs of a principal by status. For the principal "" it counts all jobs.
 func (q *Queue) CountJobs(principal string) (c core.TaskCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -410,17 +414,16 @@ func (q *Queue) CountJobs(principal string) (c core.TaskCounts) {
 // Intervals between checks for changes that other engines have made to the queue's files.
 const (
 	pollBusy = 200 * time.Millisecond
-	pollIdle = 500 * time.Millisecond // while nothing runs here
+	pollIdle = 500 * time.Millisecond // interval while no job runs in this process
 )
 
-// WaitEnd waits until a job has ended, but not longer than until ctx ends. It returns the state of the job at that
-// time.
+// WaitEnd waits until a job has ended or ctx is done. It returns the state of the job at that time.
 func (q *Queue) WaitEnd(ctx context.Context, principal, id string) (core.JobState, error) {
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// WaitChange waits until the state of a job differs from the argument seen, the last state that the caller has seen,
-// but not longer than until ctx ends. It returns the state of the job at that time.
+// WaitChange waits until the state of a job differs from seen, or until ctx is done. seen is the state that the caller
+// has seen last. WaitChange returns the state of the job at that time.
 func (q *Queue) WaitChange(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
@@ -451,15 +454,16 @@ func (q *Queue) waitUntil(ctx context.Context, principal, id string, done func(c
 	}
 }
 
-// Reasons for which the context of a running job is cancelled: somebody has asked to cancel the job, or its deadline
-// has passed.
+// Reasons why the context of a running job is cancelled. A request to cancel the job gives errCancelled; the other
+// reason is that the job's deadline has passed.
 var (
 	errCancelled = errors.New("the job was cancelled")
 	errDeadline  = errors.New("the deadline of the job has passed")
 )
 
-// CancelJob ends a running job, or keeps a queued job from starting. It waits up to five seconds for the end; a job
-// that another process runs may end later. If the job has already ended, it changes nothing and returns an error.
+// CancelJob ends a running job, or removes a queued job before it starts. It waits up to five seconds for the end. A
+// job that another process runs may end later. If the job has already ended, CancelJob changes nothing and returns an
+// error.
 func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobState, error) {
 	const patience = 5 * time.Second
 	q.mu.Lock()
@@ -486,8 +490,8 @@ func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobSt
 	return q.WaitEnd(ctx, principal, id)
 }
 
-// askOwner requests the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself.
-// The caller must hold mu.
+// askOwner asks the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself. The
+// caller must hold mu.
 func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
 	if q.takeOwnership() {

@@ -79,10 +79,10 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// gated runs jobs that end when the test signals it, and records the order in which they begin.
+// gated runs jobs that end only when the test signals it. It records the order in which the jobs begin.
 type gated struct {
 	mu    sync.Mutex
-	begun []string // principals
+	begun []string // principals of the jobs in the order in which they began
 	next  chan struct{}
 }
 
@@ -104,8 +104,8 @@ func (g *gated) count() int {
 	return len(g.begun)
 }
 
-// TestFairness checks that the many jobs of one principal delay another principal's first job by at most one job, and
-// not at all if there are several slots.
+// TestFairness checks that the many jobs of one principal delay another principal's first job by at most one job. If
+// there are several slots, they must not delay it at all.
 func TestFairness(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestCancel checks that a job can be cancelled in any state and then stays cancelled.
+// TestCancel checks that a job can be cancelled in any state, and that it then stays cancelled.
 func TestCancel(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -254,7 +254,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestPending checks that a job that waits for a person does not keep other jobs from running.
+// TestPending checks that a job that waits for a person's decision does not keep other jobs from running.
 func TestPending(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -303,8 +303,8 @@ func endAtDeadlines(t *testing.T) {
 	}
 }
 
-// TestRestart checks that closing a queue cancels its running job, and that a queue opened later runs the waiting
-// one.
+// TestRestart checks that closing a queue cancels its running job. A queue that is opened later must run the job that
+// was waiting.
 func TestRestart(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -331,7 +331,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWorkOn checks that WorkOn runs only the jobs that it is given. Other jobs must stay queued even after those
+// TestWorkOn checks that WorkOn runs only the jobs whose ids it is given. Other jobs must stay queued even after those
 // jobs have ended.
 func TestWorkOn(t *testing.T) {
 	o := options(t.TempDir())
@@ -350,8 +350,8 @@ func TestWorkOn(t *testing.T) {
 	wait(t, q, first.ID)
 }
 
-// TestClosedBeforeItBegan checks that a job that is about to begin when its queue is closed stays queued, and that a
-// queue opened later runs it.
+// TestClosedBeforeItBegan closes a queue while a job is about to begin. It checks that the job stays queued, and that
+// a queue opened later runs it.
 func TestClosedBeforeItBegan(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -379,9 +379,9 @@ func TestClosedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestMarkedJobIsNotRun checks that a job that is marked as begun is not run, although its file says that it is
-// queued. The two differ if an engine dies between writing the mark and the file, or if an older copy of the file is
-// restored. The mark must also be respected if it is written after this engine has taken over the queue.
+// TestMarkedJobIsNotRun checks that a job with a mark that it has begun is not run, even if its file says that it is
+// queued. Mark and file differ if an engine dies after writing the mark, or if a person restores an older copy of the
+// file. The mark must also be respected if it is written after this engine has taken over the queue.
 func TestMarkedJobIsNotRun(t *testing.T) {
 	for _, marked := range []string{"before the queue is taken over", "afterwards"} {
 		q := open(t, options(t.TempDir()))
@@ -402,8 +402,8 @@ func TestMarkedJobIsNotRun(t *testing.T) {
 	}
 }
 
-// TestTwoEngines checks that only one engine runs jobs while others submit, wait and cancel, and that another engine
-// takes over when it ends.
+// TestTwoEngines checks that only one engine runs jobs, while others can submit, wait and cancel. When the first
+// engine ends, another one must take over.
 func TestTwoEngines(t *testing.T) { synctest.Test(t, twoEngines) }
 
 func twoEngines(t *testing.T) {
@@ -438,7 +438,8 @@ func twoEngines(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that a job file that cannot be read is neither run nor removed, and does not affect other jobs.
+// TestDamaged checks that a job file that cannot be read is neither run nor removed, and that it does not affect other
+// jobs.
 func TestDamaged(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -481,7 +482,7 @@ func mustRead(path string) []byte {
 	return text
 }
 
-// TestBroughtBack checks that restoring an old file of an ended job does not run the job again.
+// TestBroughtBack checks that restoring an old copy of an ended job's file does not run the job a second time.
 func TestBroughtBack(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -503,8 +504,8 @@ func TestBroughtBack(t *testing.T) {
 	}
 }
 
-// TestUnwritable checks that a job is not queued if it cannot be stored or recorded, and not started if its start
-// cannot be stored.
+// TestUnwritable checks that a job is not queued if it cannot be stored or written to the audit log. It also checks
+// that a job does not start if its start cannot be stored.
 func TestUnwritable(t *testing.T) { synctest.Test(t, unwritable) }
 
 func unwritable(t *testing.T) {

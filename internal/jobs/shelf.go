@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileStore stores each job in a file of its own, which is encrypted and authenticated with a key. The file of one
-// job cannot be used as the file of another.
+// fileStore stores each job in its own file, which is encrypted and authenticated with a key. The file of one job is
+// rejected under the name of another job.
 type fileStore struct {
 	dir, marks string
 	cipher     cipher.AEAD
@@ -30,18 +30,21 @@ type fileStore struct {
 // storedJob holds the stored form of a job.
 type storedJob struct {
 	core.JobState
-	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended
+	// Payload holds the content of the job while it is queued. It is nil once the job has begun.
+	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
 const (
 	sealedPrefix = "retort task 1\n"
 	jobSuffix    = ".task"
-	cancelSuffix = ".cancel" // requests to cancel the job of this name
+	// cancelSuffix is the suffix of a file that asks the owning engine to cancel a job. The name before it is the job's
+	// id.
+	cancelSuffix = ".cancel"
 	maxFile      = 96 << 20
 )
 
-// errForeign means that a file cannot be proved to come from this queue, for example because it was changed or
-// encrypted with another key.
+// errForeign means that a file was not written by this queue, or was changed since. For example, it may be encrypted
+// with another key.
 var errForeign = errors.New("its file was not written by this queue")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
@@ -128,8 +131,8 @@ func (s *fileStore) requestCancel(id string) error {
 	return seal.ReplaceFile(filepath.Join(s.dir, id+cancelSuffix), s.sealText(nil, "cancel "+id))
 }
 
-// isAsked reports whether another process has validly requested to cancel the job. It removes the file with the
-// request.
+// isAsked reports whether another process has requested to cancel the job. It removes the file with the request, and
+// ignores a request that is not authentic.
 func (s *fileStore) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+cancelSuffix)
 	data, err := seal.ReadFile(path, seal.MaxFile)
@@ -146,7 +149,7 @@ func (s *fileStore) removeJob(id string) error {
 	return os.Remove(s.jobPath(id))
 }
 
-// errBegun means that a job has already begun.
+// errBegun means that a job is already marked as begun.
 var errBegun = errors.New("it had already started")
 
 // markBegun durably marks a job as begun. If it is already marked, the error is errBegun. The mark is stored outside
@@ -177,7 +180,8 @@ func (s *fileStore) hasBegun(id string) bool {
 	return err == nil // only begin must succeed
 }
 
-// removeOldMarks removes the marks of jobs that had begun so long ago that these jobs cannot be started again.
+// removeOldMarks removes marks that jobs have begun. It removes only marks so old that their jobs can no longer be
+// started.
 func (s *fileStore) removeOldMarks(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {

@@ -2,15 +2,15 @@ package jobs
 
 import "cmp"
 
-// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running
-// jobs; among principals with equally many, it goes to the one that was served longest ago. So many jobs of one
-// principal delay another by at most one job. Priorities only order the jobs of the same principal. A principal on
-// the network never gets all slots.
+// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs.
+// If several principals have equally few, it goes to the one that was served longest ago. Therefore many jobs of one
+// principal delay another principal by at most one job. Priorities only order the jobs of the same principal. A
+// principal on the network never gets all slots.
 type turnScheduler struct {
 	slots   int
-	running map[string]int // of each principal
+	running map[string]int // number of running jobs by principal
 	total   int
-	served  map[string]uint64 // the count of turns at the last one of each principal
+	served  map[string]uint64 // value of count when the principal last got a slot, by principal
 	count   uint64
 }
 
@@ -18,8 +18,8 @@ func newTurns(slots int) turnScheduler {
 	return turnScheduler{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// slotsFor returns the maximum number of slots that a principal may use. The user at the machine, whose principal is
-// "", may use all slots.
+// slotsFor returns the maximum number of slots that a principal may use at the same time. The user at this machine,
+// whose principal is "", may use all slots. Every other principal must leave one slot free, unless there is only one.
 func (t *turnScheduler) slotsFor(principal string) int {
 	if principal == "" {
 		return t.slots
@@ -27,7 +27,8 @@ func (t *turnScheduler) slotsFor(principal string) int {
 	return max(1, t.slots-1)
 }
 
-// nextEntry returns the waiting job that starts next, or nil if no slot is free for any.
+// nextEntry returns the waiting job that starts next. It returns nil if no slot is free, or if no waiting job may use
+// one.
 func (t *turnScheduler) nextEntry(waiting []*jobEntry) *jobEntry {
 	if t.total >= t.slots {
 		return nil
@@ -52,12 +53,12 @@ func (t *turnScheduler) comesBefore(a, b *jobEntry) bool {
 	return isAhead(a, b)
 }
 
-// isAhead reports whether job a comes before job b of the same principal.
+// isAhead reports whether job a is to start before job b. Both belong to the same principal.
 func isAhead(a, b *jobEntry) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// takeSlot assigns a slot to a principal.
+// takeSlot counts a slot as used by a principal.
 func (t *turnScheduler) takeSlot(principal string) {
 	t.count++
 	t.served[principal] = t.count
@@ -65,7 +66,7 @@ func (t *turnScheduler) takeSlot(principal string) {
 	t.total++
 }
 
-// releaseSlot returns a principal's slot.
+// releaseSlot counts a slot of a principal as free.
 func (t *turnScheduler) releaseSlot(principal string) {
 	t.total--
 	if t.running[principal]--; t.running[principal] == 0 {
@@ -73,9 +74,8 @@ func (t *turnScheduler) releaseSlot(principal string) {
 	}
 }
 
-// trimServed limits the memory of the scheduler. If it remembers for more than maxRemembered principals when they
-// were last served, it forgets this time for principals without jobs. The argument waits maps each principal to the
-// number of its waiting jobs.
+// trimServed limits the memory of the scheduler. If served has more than maxRemembered principals, it drops those that
+// have no running or waiting job. The argument waits maps each principal to the number of its waiting jobs.
 func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
@@ -84,5 +84,5 @@ func (t *turnScheduler) trimServed(waits map[string]int) {
 	}
 }
 
-// maxRemembered bounds the number of principals for which the scheduler remembers when they were last served.
+// maxRemembered bounds the number of principals in served.
 const maxRemembered = 1024

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// RunFunc runs a job and returns its Outcome. It must return soon after ctx ends.
+// RunFunc runs a job and returns its Outcome. It must return soon after ctx is done.
 type RunFunc func(ctx context.Context, t *JobTurn) core.Outcome
 
 // JobTurn gives a RunFunc access to the job that it runs.
@@ -35,7 +35,7 @@ func (t *JobTurn) SetProgress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// SetWaiting records whether the job waits for a person. While it waits, another job can use its slot.
+// SetWaiting records whether the job waits for a person's decision. While it waits, another job can use its slot.
 func (t *JobTurn) SetWaiting(waits bool) {
 	q := t.queue
 	q.mu.Lock()
@@ -54,12 +54,12 @@ func (t *JobTurn) SetWaiting(waits bool) {
 	q.wakeWaiters()
 }
 
-// WorkOnAll makes this engine run all queued jobs, unless another engine already runs them. In that case it begins
-// when the other engine ends.
+// WorkOnAll makes this engine run all queued jobs with run. If another engine already runs them, this engine begins
+// when that one ends.
 func (q *Queue) WorkOnAll(run RunFunc) { q.WorkOn("", run) }
 
-// WorkOn makes this engine run a single job; otherwise it works like WorkOnAll. Every further call adds a job to
-// those that this engine runs. All of them are run by the function run of the first call.
+// WorkOn makes this engine run the job with this id. Otherwise it works like WorkOnAll. Each further call adds a job.
+// All jobs are run by the run function of the first call.
 func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,8 +77,8 @@ func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.wakeWaiters()
 }
 
-// attendLoop runs the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and removes old
-// ones.
+// attendLoop runs the queue until it is closed. It reads changes, ends overdue jobs, starts waiting jobs and removes
+// expired jobs.
 func (q *Queue) attendLoop() {
 	const housekeeping = time.Minute
 	var swept time.Time
@@ -113,8 +113,8 @@ func (q *Queue) attendLoop() {
 	}
 }
 
-// takeOwnership makes this engine the one that runs the jobs. It returns false if another engine already does. Jobs
-// that were running when the previous engine died are ended. The caller must hold mu.
+// takeOwnership tries to make this engine the one that runs the jobs. It returns false if another engine already runs
+// them. It ends the jobs that were running when the previous engine died. The caller must hold mu.
 func (q *Queue) takeOwnership() bool {
 	release, err := seal.Lock(q.lockPath(), 0)
 	if errors.Is(err, seal.ErrIrregular) && !q.warned {
@@ -154,7 +154,7 @@ func (q *Queue) lostOutcome(t core.JobState) core.Outcome {
 }
 
 // ensureCurrent reads the changes that other engines have made to the queue's files. It does nothing if this engine
-// runs the jobs, because it then reads them regularly. The caller must hold mu.
+// runs the jobs, because attendLoop then reads the changes regularly. The caller must hold mu.
 func (q *Queue) ensureCurrent() error {
 	if q.release != nil {
 		return nil // attend reads new jobs soon
@@ -162,7 +162,7 @@ func (q *Queue) ensureCurrent() error {
 	return q.readFolder()
 }
 
-// readFolder reads the changes that other engines have made to the queue's files. The caller holds mu.
+// readFolder reads the changes that other engines have made to the queue's files. The caller must hold mu.
 func (q *Queue) readFolder() error {
 	ids, cancelled, err := q.shelf.listJobs()
 	if err != nil {
@@ -215,8 +215,7 @@ func (q *Queue) loadJob(id string) {
 	q.wakeWaiters()
 }
 
-// markDamaged records that a file does not contain a valid job. It leaves the file unchanged. The caller must hold
-// mu.
+// markDamaged records that a file's content is not a valid job. It leaves the file unchanged. The caller must hold mu.
 func (q *Queue) markDamaged(id string, why error, stamp seal.FileStamp) {
 	q.o.Log.Error("a job cannot be read, so it does not run", "task", id, "error", why)
 	q.damaged[id] = damagedJob{why, stamp}
@@ -264,7 +263,7 @@ func (q *Queue) startJobs() {
 	}
 }
 
-// listStartable returns the jobs that may begin. The caller holds mu.
+// listStartable returns the jobs that may begin. The caller must hold mu.
 func (q *Queue) listStartable() (all []*jobEntry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
@@ -377,8 +376,8 @@ func (q *Queue) prepareJob(ctx context.Context, t *JobTurn) (*core.Outcome, erro
 	return nil, nil
 }
 
-// adjustOutcome changes the Outcome of a job that was ended early, so that it states the reason: the job's deadline,
-// a request to cancel it, or the end of the engine.
+// adjustOutcome changes the Outcome of a job that was ended early, so that the Outcome states the reason. The reason
+// is the job's deadline, a request to cancel the job, or the end of the engine.
 func (q *Queue) adjustOutcome(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {
@@ -395,7 +394,7 @@ func (q *Queue) adjustOutcome(ctx context.Context, e *jobEntry, o core.Outcome) 
 	return o
 }
 
-// endJob sets the Outcome of a job, records it in the audit log and stores it. The caller holds mu.
+// endJob sets the Outcome of a job, records it in the audit log and stores it. The caller must hold mu.
 func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	if !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -415,7 +414,7 @@ func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	q.wakeWaiters()
 }
 
-// writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller holds mu.
+// writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller must hold mu.
 func (q *Queue) writeResult(e *jobEntry) {
 	if err := q.shelf.writeJob(storedJob{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("the result of a job could not be stored yet", "task", e.ID, "error", err)
@@ -424,7 +423,7 @@ func (q *Queue) writeResult(e *jobEntry) {
 	e.unsaved, e.stamp = false, q.shelf.stampOfJob(e.ID)
 }
 
-// saveUnsaved stores the ended jobs that could not be stored before. The caller holds mu.
+// saveUnsaved stores the ended jobs that could not be stored before. The caller must hold mu.
 func (q *Queue) saveUnsaved() {
 	for _, e := range q.tasks {
 		if e.unsaved {
@@ -434,7 +433,7 @@ func (q *Queue) saveUnsaved() {
 }
 
 // removeExpired removes expired jobs. For principals with more than maxEnded ended jobs, it also removes the oldest.
-// It does nothing if the clock has jumped. The caller holds mu.
+// It does nothing if the clock has jumped. The caller must hold mu.
 func (q *Queue) removeExpired(now time.Time) {
 	if !seal.IsClockSteady(filepath.Join(q.o.Dir, "clock"), now) {
 		return

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// editDocument replaces text in the SKILL.md of the skill x, as an editor does.
+// editDocument replaces text in the SKILL.md of the skill x, as a person with an editor does.
 func editDocument(t *testing.T, dir string, edit func(text string) string) {
 	t.Helper()
 	path := filepath.Join(dir, "project", "x", documentFile)
@@ -24,7 +24,7 @@ func editDocument(t *testing.T, dir string, edit func(text string) string) {
 
 const otherCode = "export async function seek(name: string) { return name }\n"
 
-// renamed returns a draft of the skill x that has another function and description.
+// renamed returns a draft of the skill x with another function and another description.
 func renamed() SkillDraft {
 	d := draft("x", otherCode)
 	d.Description, d.Tags = "Seeks.", nil
@@ -32,8 +32,8 @@ func renamed() SkillDraft {
 	return d
 }
 
-// TestPersonalText checks that a person's text in SKILL.md remains when the skill is saved again, and that the
-// generated part follows the code unless the person has edited it.
+// TestPersonalText checks that a person's text in SKILL.md remains when the skill is saved again. The generated part
+// must follow the code, unless the person has edited it.
 func TestPersonalText(t *testing.T) {
 	const fields = "# about us\nlicense: MIT # ours\nauthor:\n  name: \"Anna\"\n  \"mail\": x\nlist:\n- 1\n\n- 2\nlong: |\n  name: no field\n\n  # no comment\n"
 	for name, c := range map[string]struct {
@@ -109,7 +109,7 @@ func TestReplacedTags(t *testing.T) {
 	}
 }
 
-// TestMarks checks that comments of the code cannot end the generated part of SKILL.md, and that readers do not see
+// TestMarks checks that comments in the code cannot end the generated part of SKILL.md, and that readers do not see
 // the marks around that part.
 func TestMarks(t *testing.T) {
 	s, _ := newStore(t)
@@ -123,8 +123,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestExportedText checks that a skill which is exported and read again still has the text and the fields that a
-// person has added to SKILL.md.
+// TestExportedText exports a skill and reads it again. It checks that the text and the fields that a person has added
+// to SKILL.md are still there.
 func TestExportedText(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))

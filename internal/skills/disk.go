@@ -23,13 +23,13 @@ const (
 	scriptFile    = "skill.ts"
 	pythonFile    = "skill.py"
 	historyFolder = ".history"
-	savingFolder  = ".saving" // contains the version that is being written
+	savingFile    = ".saving" // file with the version that is being saved
 )
 
-// skillFiles holds the files of a skill.
+// skillFiles holds the content of a skill's two files, SKILL.md and the code.
 type skillFiles struct {
 	document string
-	file     string // of the code; "" if there is only the document
+	file     string // name of the file with the code; "" if the skill has only SKILL.md
 	code     string
 }
 
@@ -43,7 +43,7 @@ func (t skillFiles) codeLanguage() core.Language {
 	return core.TypeScript
 }
 
-// contentVersion returns the version of a skill: the beginning of the hash of all its files.
+// contentVersion returns the version of a skill: the first hexadecimal digits of the SHA-256 hash of its files.
 func (t skillFiles) contentVersion() string {
 	const digits = 12
 	h := sha256.New()
@@ -53,7 +53,7 @@ func (t skillFiles) contentVersion() string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// readPair reads a skill's code and SKILL.md. Both are of the same version even while another process saves the
+// readPair reads a skill's code and SKILL.md. Both belong to the same version even while another process saves the
 // skill. A save writes a mark before it replaces the code, and removes the mark after it has replaced SKILL.md.
 func readPair(root *os.Root, dir string) (skillFiles, error) {
 	for range maxReadAttempts {
@@ -113,8 +113,8 @@ func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	return t, err
 }
 
-// plainName returns the name of the skill that a single file contains, derived from the file's name. It returns "" if
-// a file of that name is not a skill.
+// plainName returns the name of the skill that a single file contains. It derives the name from the file's name. It
+// returns "" if a file with that name is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
@@ -124,7 +124,8 @@ func plainName(file string) string {
 	return name
 }
 
-// maxReadAttempts bounds how often a reader reads a skill's files again because another process is replacing them.
+// maxReadAttempts bounds how many times a skill's files are read. They are read more than once if another process
+// replaces them meanwhile.
 const maxReadAttempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and Open, it tries
@@ -231,7 +232,7 @@ func (p SkillPlace) lockPlace() (unlock func(), err error) {
 
 // markedVersion returns the version that an unfinished or interrupted save is installing, or "".
 func markedVersion(root *os.Root, name string) string {
-	v, err := readFile(root, name+"/"+savingFolder, 64)
+	v, err := readFile(root, name+"/"+savingFile, 64)
 	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+historyFolder+"/"+v+"/"+documentFile) {
 		return ""
 	}
@@ -262,7 +263,7 @@ func installVersion(root *os.Root, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(root, name+"/"+savingFolder, version); err != nil {
+	if err := writeFile(root, name+"/"+savingFile, version); err != nil {
 		return err
 	}
 	if t.file != "" {
@@ -280,7 +281,7 @@ func installVersion(root *os.Root, name, version string) error {
 	if err := writeFile(root, name+"/"+documentFile, t.document); err != nil {
 		return err
 	}
-	if err := root.Remove(name + "/" + savingFolder); err != nil {
+	if err := root.Remove(name + "/" + savingFile); err != nil {
 		return err
 	}
 	return syncFolder(root, name)

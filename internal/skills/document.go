@@ -23,25 +23,28 @@ import (
 type SkillDocument struct {
 	Description string
 	Tags        []string
-	Triggers    []string          // words and phrases of matching questions; used only for search
-	Tools       map[string]string // tools that the code needs, as server.tool with raw names → pin of the definition when the skill was saved; "" if unknown
-	Functions   []SkillFunction   // with their parameters
-	Usage       string            // the text below the front matter, for readers
-	Body        string            // the same text as it is in the file; if it is empty, one is generated
-	Fields      string            // the fields of the front matter that Retort does not write, as YAML
+	Triggers    []string // words and phrases of questions that the skill answers; used only for search
+	// Tools maps each tool that the code calls, written server.tool with the raw names, to the pin (hash) that its
+	// definition had when the skill was saved. The pin is "" if it is unknown.
+	Tools     map[string]string
+	Functions []SkillFunction // functions that the code exports, with their parameters
+	Usage     string          // text below the front matter, as readers see it
+	Body      string          // text below the front matter, as it is in the file; generated if empty
+	Fields    string          // front matter fields that Retort does not write, as YAML
 }
 
-// SkillFunction describes a function of a skill, as SKILL.md does.
+// SkillFunction describes a function of a skill. SKILL.md has the same information.
 type SkillFunction struct {
 	Name       string
-	Signature  string          // in the skill's language; "" if only the front matter was read
-	Doc        string          // ""
-	Parameters json.RawMessage // JSON Schema of an object, in the order of the parameters
-	Whole      bool            // the function takes one object, whose members are Parameters
+	Signature  string          // signature in the skill's language; "" if only the front matter was read
+	Doc        string          // documentation of the function; may be ""
+	Parameters json.RawMessage // JSON Schema of an object whose members are in the order of the parameters
+	Whole      bool            // whether the function takes one object that has the members in Parameters
 }
 
-// frontMatter holds the YAML front matter of SKILL.md. All programs that read Agent Skills know the fields name and
-// description. The other fields are Retort's own. In an exported skill they are below the field metadata.
+// frontMatter holds the YAML front matter of SKILL.md. The fields name and description belong to the Agent Skills
+// format, which other programs read too. The other fields are Retort's own. In an exported skill they are below the
+// field metadata.
 type frontMatter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -73,16 +76,16 @@ func parseDocument(text string) (SkillDocument, error) {
 	return d, nil
 }
 
-// Bounds on front matter. They also keep the YAML parser fast.
+// Bounds on front matter, which also keep the YAML parser fast.
 const (
 	maxTokens  = 4000
 	maxNesting = 24
 	maxTags    = 32
-	maxWord    = 200 // bytes of a tag or the name of a tool
+	maxWord    = 200 // maximum length of a tag or tool name, in bytes
 )
 
 // parseMatter parses the YAML front matter of SKILL.md. The result m holds the fields that Retort knows. The result
-// raw holds all fields, so that fields which a person has added are not lost.
+// raw holds all fields, including those that a person has added.
 func parseMatter(front string) (m frontMatter, raw map[string]any, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on a few malformed inputs
@@ -112,8 +115,8 @@ func parseMatter(front string) (m frontMatter, raw map[string]any, err error) {
 	return m, raw, nil
 }
 
-// checkTokens returns an error if front matter uses YAML features that it does not need, or is so large or nested
-// that the parser would be slow.
+// checkTokens returns an error if front matter uses YAML features that it does not need. It also returns an error if
+// the front matter is so large or so nested that parsing it would be slow.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errors.New("the front matter is too long")
@@ -207,8 +210,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// renderMarkdown returns the text of SKILL.md. The argument words is the function that renders the part below the
-// front matter. Equal documents give equal texts.
+// renderMarkdown returns the text of SKILL.md. The function words renders the part below the front matter. Equal
+// documents give equal texts.
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
@@ -252,7 +255,7 @@ func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (str
 	return b.String(), nil
 }
 
-// writeParameters writes the functions' parameter schemas as JSON, which is valid YAML, too. It keeps the order of
+// writeParameters writes the functions' parameter schemas as JSON, which is also valid YAML. It keeps the order of
 // their members.
 func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 	lead := "parameters:\n"

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// numbered returns a draft whose description and code both contain the number n.
+// numbered returns a draft whose description and code both contain the number n, so that a mixture of two versions is
+// noticed.
 func numbered(n int) SkillDraft {
 	d := draft("x", fmt.Sprintf("// %d\n%s", n, strings.Repeat("// more\n", n%500)))
 	d.Description = strconv.Itoa(n)
@@ -47,8 +48,8 @@ func saveForever(dir string) {
 	}
 }
 
-// TestKilledWhileSaving checks that a skill is complete after a process was killed while saving it, and that the
-// skill is not older than the last save that returned before the kill.
+// TestKilledWhileSaving checks that a skill is complete after a process was killed while it saved the skill. The skill
+// must not be older than the last save that returned before the kill.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), SkillPlace{Project, dir})
@@ -84,7 +85,7 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// TestReadWhileSaving checks that a reader always gets one complete version while another process saves.
+// TestReadWhileSaving checks that a reader always gets a complete version, even while another process saves the skill.
 func TestReadWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), SkillPlace{Project, dir})

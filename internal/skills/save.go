@@ -13,23 +13,23 @@ import (
 type SkillDraft struct {
 	core.Skill
 	SkillDocument
-	Origin SkillOrigin // where; the first place if empty
-	// Before names the only version that the draft may replace. If it points to "", the draft may only create a new
-	// skill. If it is nil, the draft may replace any version.
+	Origin SkillOrigin // whose skills the skill belongs to; the store's first folder if empty
+	// Before names the only version that the draft may replace. If Before points to "", the draft may only create a
+	// new skill. If Before is nil, the draft may replace any version.
 	Before *string
 }
 
 // SaveResult describes where a skill was saved.
 type SaveResult struct {
 	Version   string
-	Path      string // path of its folder
+	Path      string // path of the skill's folder
 	Origin    SkillOrigin
-	Unchanged bool   // it existed already, and nothing was written
-	Before    string // the version that it replaced; "" if the skill is new
+	Unchanged bool   // whether the version already existed, so that nothing was written
+	Before    string // version that was replaced; "" if the skill is new
 }
 
-// SaveSkill makes a draft the current version of its skill, durably. If saving is interrupted, the previous version
-// is still complete. Earlier versions stay in the history, including those that a person has edited.
+// SaveSkill durably makes a draft the current version of its skill. If saving is interrupted, the previous version is
+// still complete. Earlier versions stay in the history, including those that a person has edited.
 func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
 		return SaveResult{}, err
@@ -49,8 +49,8 @@ func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	return saved, nil
 }
 
-// composeFiles returns the files of a draft. It keeps what a person has written in before, the SKILL.md that the draft
-// replaces.
+// composeFiles returns the files of a draft. It keeps what a person has written in before, which is the SKILL.md that
+// the draft replaces.
 func (s *SkillStore) composeFiles(d SkillDraft, before string) (skillFiles, error) {
 	if d.Language == "" && d.Body == "" {
 		d.Body = "\n" + d.Usage + "\n" // replaces the existing text
@@ -92,8 +92,8 @@ func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	).WithHint("choose a data directory with --home DIR")
 }
 
-// saveSkill saves a skill. It passes the current text of SKILL.md, or "" if the file does not exist, to compose, and saves the
-// files that compose returns.
+// saveSkill saves a skill. It passes the current text of SKILL.md to compose, or "" if the file does not exist. It
+// saves the files that compose returns.
 func (p SkillPlace) saveSkill(name string, expected *string, compose func(before string) (skillFiles, error)) (SaveResult, error) {
 	root, err := p.openFolder(true)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p SkillPlace) replaceFiles(root *os.Root, name string, t skillFiles) error
 	return nil
 }
 
-// errReplaced returns the error for a draft that may not be saved, because the skill was changed after the draft was
+// errReplaced returns the error for a draft that may not be saved because its skill has changed since the draft was
 // begun.
 func errReplaced(name string) *core.Error {
 	return core.Errorf(
@@ -165,7 +165,7 @@ func errReplaced(name string) *core.Error {
 // committed.
 const gitignoreText = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
-// writeIgnore writes a .gitignore into the skills folder of a project, unless there is one.
+// writeIgnore writes a .gitignore into the skills folder of a project. It does not replace an existing one.
 func (p SkillPlace) writeIgnore(root *os.Root) error {
 	if p.Origin != Project || fileExists(root, ".gitignore") {
 		return nil
@@ -173,7 +173,8 @@ func (p SkillPlace) writeIgnore(root *os.Root) error {
 	return writeFile(root, ".gitignore", gitignoreText)
 }
 
-// removeOldVersions removes the oldest versions beyond the maximum number, and files of interrupted saves.
+// removeOldVersions removes the oldest versions if there are more than maxHistory. It also removes files that
+// interrupted saves left behind.
 func removeOldVersions(root *os.Root, name, current string) {
 	for i, v := range versionHistory(root, name) {
 		if i > maxHistory && v != current {

@@ -1,6 +1,7 @@
-// Package skills stores programs for later use as folders that a person could have written: skills/<name>/SKILL.md
-// and skill.ts or skill.py, with earlier versions in .history. It never parses, runs or checks the code. Callers must
-// check a skill each time they use it, because the files may have been edited.
+// Package skills stores skills, which are programs saved for later use. Each skill is a folder that a person could
+// have written: skills/<name>/SKILL.md and skill.ts or skill.py, with earlier versions in .history. The package never
+// parses, runs or checks the code. Callers must check a skill each time they use it, because a person may have edited
+// the files.
 package skills
 
 import (
@@ -17,23 +18,23 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the files of a skill, in bytes.
+// Maximum sizes of a skill's files, in bytes.
 const (
 	MaxCode     = 256 << 10
 	MaxDocument = 64 << 10
 )
 
 const (
-	maxSkills  = 2000 // maximum folders that are read in one place
-	maxHistory = 20   // versions of one skill that are kept in addition to the current one
+	maxSkills  = 2000 // maximum number of folders that are read in one skills folder
+	maxHistory = 20   // maximum number of old versions of a skill that are kept besides the current one
 )
 
 // SkillOrigin says whether a skill belongs to a project or to a user.
 type SkillOrigin string
 
-// The origins of skills. If a project and a user have skills with the same name, the project's skill is used.
+// Values of SkillOrigin. If a project and a user have skills with the same name, the project's skill is used.
 const (
-	Project SkillOrigin = "project" // next to the configuration, shared by committing it
+	Project SkillOrigin = "project" // skills next to the configuration file; a team shares them by committing them
 	User    SkillOrigin = "user"
 )
 
@@ -41,21 +42,21 @@ const (
 type Skill struct {
 	core.Skill
 	SkillDocument
-	Text     string // of SKILL.md
+	Text     string // text of SKILL.md
 	Origin   SkillOrigin
 	Modified time.Time
-	Edited   bool     // the files were changed other than by Save
-	Versions []string // kept versions, the newest first; they include the current one unless Edited
+	Edited   bool     // whether the files were changed other than by SaveSkill
+	Versions []string // versions in the history, newest first; they include the current version unless Edited is set
 }
 
-// SkillPlace describes a folder that contains skills.
+// SkillPlace describes a skills folder, in which each folder is a skill.
 type SkillPlace struct {
 	Origin SkillOrigin
 	Dir    string
 }
 
-// SkillStore reads and writes the skills in several folders. If skills have the same name, the one in the first folder is
-// used. It is safe for concurrent use, and several stores may use the same folders.
+// SkillStore reads and writes the skills of several skills folders. If several skills have the same name, the one in
+// the first folder is used. A SkillStore is safe for concurrent use, and several stores may use the same folders.
 type SkillStore struct {
 	places []SkillPlace
 	words  DocumentRenderer
@@ -66,7 +67,7 @@ type DocumentRenderer interface {
 	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// New returns a store for the skills in these folders, which are created when something is saved.
+// New returns a store for the skills in these folders. A missing folder is created when something is saved in it.
 func New(words DocumentRenderer, places ...SkillPlace) *SkillStore {
 	return &SkillStore{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
@@ -124,7 +125,7 @@ func (p SkillPlace) skillNames() []string {
 	return names
 }
 
-// Get returns the current version of a skill, or another one if version is not empty. A prefix of the version is
+// Get returns the current version of a skill, or another version if version is not empty. A prefix of a version is
 // enough.
 func (s *SkillStore) Get(name, version string) (Skill, *core.Error) {
 	if err := core.ValidSkillName(name); err != nil {
@@ -189,7 +190,8 @@ func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *co
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// readSkill reads a skill: its current files, or the files that an unfinished or interrupted save installs.
+// readSkill reads the current files of a skill. While a save is unfinished, or after one was interrupted, it reads the
+// files that this save installs.
 func (p SkillPlace) readSkill(name string) (Skill, error) {
 	root, err := p.openFolder(false)
 	if err != nil {
@@ -238,7 +240,8 @@ func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
 	return skill, nil
 }
 
-// FirstComment returns the first line of the first comment or docstring in a program, shortened, or "".
+// FirstComment returns the first line of the first comment or docstring in a program, shortened. It returns "" if the
+// program has none.
 func FirstComment(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)

@@ -78,8 +78,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestEdited checks that files which a person has edited become a version of the skill, and that this version stays
-// in the history when the skill is saved again.
+// TestEdited checks that files which a person has edited become a version of the skill. This version must stay in the
+// history when the skill is saved again.
 func TestEdited(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
@@ -165,7 +165,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestLinks checks that symbolic links are not followed at any place in a skills folder.
+// TestLinks checks that symbolic links are not followed anywhere in a skills folder.
 func TestLinks(t *testing.T) {
 	for _, link := range []string{"project", "project/x", "project/x/skill.ts", "project/x/SKILL.md", "project/x/.history", "project/x/.saving"} {
 		s, dir := newStore(t)

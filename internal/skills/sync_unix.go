@@ -4,7 +4,7 @@ package skills
 
 import "os"
 
-// syncFolder makes the entries of a folder durable.
+// syncFolder makes the entries of a folder durable, as fsync does for a file.
 func syncFolder(root *os.Root, name string) error {
 	dir, err := root.Open(name)
 	if err != nil {

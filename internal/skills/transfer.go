@@ -22,8 +22,9 @@ var Guide string
 // GuideName is the name of the folder for Guide.
 const GuideName = "using-retort"
 
-// ExportSkill writes a skill into a new folder in dir and returns the folder. All readers of Agent Skills support the
-// result: the code, and a SKILL.md whose front matter has only standard fields. An existing folder is not replaced.
+// ExportSkill writes a skill into a new folder in dir and returns the path of the new folder. All programs that read
+// Agent Skills can use the result: the code, and a SKILL.md whose front matter has only standard fields. ExportSkill
+// does not replace an existing folder.
 func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	description := s.Description
 	if description == "" {
@@ -48,9 +49,9 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	return exportFiles(dir, s.Name, files)
 }
 
-// splitMetadata returns the front matter of an exported skill in two parts: the fields that a person has added, and
-// the content of the field metadata. Into metadata it puts those properties of the skill for which Agent Skills has
-// no field.
+// splitMetadata splits the front matter of an exported skill into two parts: the fields that a person has added, and
+// the content of the field metadata. The latter contains the properties of the skill for which Agent Skills has no
+// field.
 func (s Skill) splitMetadata() (personal string, metadata yaml.MapSlice) {
 	_, raw, err := parseMatter(s.Fields)
 	if own, ok := raw["metadata"].(map[string]any); ok && err == nil {
@@ -70,7 +71,7 @@ func (s Skill) splitMetadata() (personal string, metadata yaml.MapSlice) {
 	return personalFields(s.Fields, raw, "metadata"), metadata
 }
 
-// ExportGuide writes Guide into a new folder in dir, like ExportSkill.
+// ExportGuide writes Guide into a new folder in dir, in the same way as ExportSkill.
 func ExportGuide(dir string) (string, *core.Error) {
 	return exportFiles(dir, GuideName, map[string]string{documentFile: Guide})
 }
@@ -99,8 +100,8 @@ func exportFiles(dir, name string, files map[string]string) (string, *core.Error
 	return folder, nil
 }
 
-// ReadFolder reads a skill from a folder that another program has written. The skill gets the name of the folder.
-// ReadFolder does not check the skill.
+// ReadFolder reads a skill from a folder that another program has written. The skill gets the name of the folder. The
+// caller must check the skill.
 func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {

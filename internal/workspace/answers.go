@@ -16,9 +16,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// AnswerCache caches results of tools for a limited time. Each result is a file in a folder for its server. A file
-// that is damaged, too old or dated in the future counts as missing. The cache is safe for concurrent use, also by
-// several processes.
+// AnswerCache caches results of tools for a limited time. Each result is a file in its server's folder. A file that is
+// damaged, too old or dated in the future counts as missing. The cache is safe for concurrent use, also by several
+// processes.
 type AnswerCache struct {
 	dir  string
 	life time.Duration
@@ -26,23 +26,23 @@ type AnswerCache struct {
 	now  func() time.Time
 
 	mu    sync.Mutex
-	added int64 // bytes added since the size was last measured; negative if it never was
+	added int64 // bytes added since the size was last measured; negative before the first measurement
 }
 
-// maxAnswer bounds the size of one cached result, in bytes. It must be small, because the memory for reading cached
-// results is not limited otherwise.
+// maxAnswer bounds the size of one cached result, in bytes. It must be small, because nothing else limits the memory
+// for reading cached results.
 const maxAnswer = 1 << 20
 
-// NewAnswers returns a cache in the folder dir. The argument life says how long each result is kept, and the argument
-// most is the maximum size of the cache in bytes. Each result counts entryCost bytes in addition to its size.
+// NewAnswers returns a cache in the folder dir. life is the time for which each result is kept. most is the maximum
+// size of the cache in bytes. Each result counts entryCost bytes in addition to its size.
 func NewAnswers(dir string, life time.Duration, most int64) *AnswerCache {
 	return &AnswerCache{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
 
-// answerHeader is the first line of the file of a cached result.
+// answerHeader is the first line of a cached result's file.
 type answerHeader struct {
 	At  time.Time `json:"at"`
-	Sum string    `json:"sum"` // SHA-256 of what follows
+	Sum string    `json:"sum"` // SHA-256 hash of the rest of the file
 }
 
 func (a *AnswerCache) filePath(server, key string) string {
@@ -50,7 +50,7 @@ func (a *AnswerCache) filePath(server, key string) string {
 	return filepath.Join(a.dir, folderName(server), hex.EncodeToString(sum[:16]))
 }
 
-// Get returns the cached result of a server for a key, and false if no result is cached.
+// Get returns the cached result of a server for a key. Its second result is false if the cache has no such result.
 func (a *AnswerCache) Get(server, key string) (json.RawMessage, bool) {
 	data, err := seal.ReadFile(a.filePath(server, key), maxAnswer+1<<10)
 	if err != nil {
@@ -70,7 +70,7 @@ func checksumHex(value []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Put stores a result. If that fails, the result is not cached.
+// Put stores a result. It ignores errors: the result is then not cached.
 func (a *AnswerCache) Put(server, key string, value json.RawMessage) {
 	if len(value) > maxAnswer || int64(len(value)) > a.most {
 		return
@@ -92,8 +92,8 @@ func (a *AnswerCache) Forget(server string) {
 	}
 }
 
-// trimIfGrown adds bytes to the estimated growth of the cache. If it has grown much, trimIfGrown measures it. It then
-// removes expired results, and the oldest ones if the cache is too large.
+// trimIfGrown adds the argument bytes to the estimated growth of the cache. If the cache has grown much, it measures
+// the cache. It then removes expired results and, while the cache is too large, the oldest results.
 func (a *AnswerCache) trimIfGrown(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,8 +42,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreDamaged checks that a cached result counts as missing if its file is truncated or any byte was
-// changed.
+// TestAnswersThatAreDamaged checks that a cached result counts as missing if its file is truncated or if any of its
+// bytes was changed.
 func TestAnswersThatAreDamaged(t *testing.T) {
 	a := NewAnswers(t.TempDir(), time.Hour, 1<<20)
 	a.Put("crm", "k", []byte(`{"name":"x"}`))
@@ -86,7 +86,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestSmallAnswersAreBounded checks that the number of very small results is bounded, too.
+// TestSmallAnswersAreBounded checks that the cache's size limit also bounds the number of very small results.
 func TestSmallAnswersAreBounded(t *testing.T) {
 	const most = 32
 	dir := t.TempDir()

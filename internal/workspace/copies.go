@@ -17,8 +17,8 @@ import (
 // maxCopy bounds the size of the files that are copied, in bytes.
 const maxCopy = 64 << 20
 
-// WithCopies sets the folder in which CopyOut writes copies, each session in a folder of its own. Removing a file or
-// a session also removes its copies.
+// WithCopies sets the folder in which CopyOut writes copies. Each session has a folder of its own there. Removing a
+// file or a session also removes its copies.
 func (s *WorkspaceStore) WithCopies(dir string) *WorkspaceStore {
 	s.copies = dir
 	return s
@@ -26,14 +26,15 @@ func (s *WorkspaceStore) WithCopies(dir string) *WorkspaceStore {
 
 // CopyResult holds the result of CopyOut.
 type CopyResult struct {
-	Restored int     // files that were written with other content than in the workspace
-	Kept     []error // why files were copied as they are, or not at all
+	Restored int     // number of copies whose content differs from the file in the workspace
+	Kept     []error // reasons why files were copied unchanged or not at all
 }
 
-// CopyOut updates the copies of a workspace's files that a person reads. render returns the content of a copy. A file
-// that render refuses is copied unchanged. Programs, commands and models never read the copies, so the copies reveal
-// nothing to them. All copies together may be larger than the files, but at most by the workspace's quota. CopyOut
-// reads only files that have changed since the last time.
+// CopyOut updates the copies of a workspace's files for a person to read. render returns the content of a copy, for
+// example with real values in place of privacy tokens. If render returns an error for a file, the file is copied
+// unchanged. Programs, commands and models never read the copies, so the copies reveal nothing to them. Together, the
+// copies may exceed the size of the files by at most the workspace's quota. CopyOut reads only files that have changed
+// since the last call.
 func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (CopyResult, error) {
 	c := copyRun{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {
@@ -62,8 +63,8 @@ func (s *WorkspaceStore) EraseCopies() error {
 
 func (s *WorkspaceStore) copiesLock() string { return s.lockPath(".copies") }
 
-// removeCopy removes the copy of a file, or all copies of a session's files. The argument name is the path of the
-// file or of the session's folder, relative to the folder of all workspaces.
+// removeCopy removes the copy of a file, or all copies of a session's files. name is the path of the file, or of the
+// session's folder, relative to the folder of all workspaces.
 func (s *WorkspaceStore) removeCopy(name string) error {
 	if s.copies == "" {
 		return nil
@@ -76,7 +77,7 @@ type copyRun struct {
 	workspace *Workspace
 	render    func(name string, data []byte, most int) ([]byte, bool, *core.Error)
 	to        *os.Root
-	more      int64 // bytes that copies may still have beyond their files
+	more      int64 // number of bytes by which the copies may still exceed the size of their files
 	done      CopyResult
 }
 
@@ -132,8 +133,8 @@ func (c *copyRun) pruneCopies(files []core.FileEntry) error {
 	return err
 }
 
-// copyFile updates the copy of one file. It does nothing if the copy has the same modification time as the file. A
-// new copy gets the modification time of the file.
+// copyFile updates the copy of one file. It does nothing if the copy has the same modification time as the file. It
+// sets the modification time of a new copy to that of the file.
 func (c *copyRun) copyFile(name string) error {
 	info, err := c.workspace.root.Stat(name)
 	if err != nil {

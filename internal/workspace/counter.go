@@ -10,16 +10,16 @@ import (
 	"retort/internal/base/seal"
 )
 
-// usageCounter is a file that holds the space used by a session, shared by all engines of one data directory. An
-// engine that changes a workspace locks the file, reads the usage and writes the new one. During the change the file
-// is marked as unfinished. If an engine finds that mark, another engine has died during a change, so it measures the
-// folder. On systems without file locks there is no counter, and each engine counts for itself.
+// usageCounter is a file that stores how much space a session uses. All engines with the same data directory share it.
+// An engine that changes a workspace locks the file, reads the usage and writes the new usage. During the change the
+// file is marked as unfinished. An engine that finds this mark knows that another engine has died during a change, so
+// it measures the folder. On systems without file locks there is no counter, and each engine counts for itself.
 type usageCounter struct{ file *os.File }
 
 const (
-	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
-	countedMark = "counted\n"
-	unfinishedC = "changing"
+	counterSize    = 24 // size of the file in bytes: a mark, the size of the contents, the number of entries
+	countedMark    = "counted\n"
+	unfinishedMark = "changing"
 	// counterTimeout bounds how long an engine waits for a change that another engine is making.
 	counterTimeout = 10 * time.Second
 )
@@ -49,8 +49,8 @@ func (c *usageCounter) closeCounter() {
 	}
 }
 
-// lockUsage waits for the lock, returns the usage and marks the file as unfinished. known is false if the caller must
-// measure the usage.
+// lockUsage waits for the lock, returns the usage and marks the file as unfinished. known is false if the file has no
+// valid usage, so that the caller must measure the folder.
 func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 	if err := seal.LockFile(c.file, counterTimeout); err != nil {
 		return spaceUsage{}, false, err
@@ -61,7 +61,7 @@ func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 		return spaceUsage{}, false, nil
 	}
 	used = spaceUsage{int64(binary.LittleEndian.Uint64(b[8:])), int(binary.LittleEndian.Uint64(b[16:]))}
-	if _, err := c.file.WriteAt([]byte(unfinishedC), 0); err != nil {
+	if _, err := c.file.WriteAt([]byte(unfinishedMark), 0); err != nil {
 		if short := c.file.Truncate(0); short != nil {
 			_ = seal.UnlockFile(c.file)
 			return spaceUsage{}, false, errors.Join(err, short)
@@ -82,7 +82,7 @@ func (c *usageCounter) storeUsage(used spaceUsage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// beginChange begins a change of the workspace. The caller ends the change by calling done. In between, no other
+// beginChange begins a change of the workspace. The caller must call done to end the change. Until then no other
 // engine changes the workspace, and w.used is the space used by all engines. name is the path for error messages.
 func (w *Workspace) beginChange(name string) (done func(), err error) {
 	w.mu.Lock()

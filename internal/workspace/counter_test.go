@@ -14,7 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// engines returns the workspace of one session, opened by n engines that share a data directory.
+// engines returns n Workspaces of one session. Each belongs to a different engine, and the engines share a data
+// directory.
 func engines(t *testing.T, quota int64, n int) (all []*Workspace) {
 	t.Helper()
 	if !seal.Locks {
@@ -32,7 +33,7 @@ func engines(t *testing.T, quota int64, n int) (all []*Workspace) {
 	return all
 }
 
-// expectCount fails the test unless the usage that all engines count equals what is on disk.
+// expectCount fails the test unless every engine's counted usage equals the usage on disk.
 func expectCount(t *testing.T, w *Workspace, after string) {
 	t.Helper()
 	done, err := w.beginChange(".")
@@ -43,8 +44,8 @@ func expectCount(t *testing.T, w *Workspace, after string) {
 	expectUsage(t, w, after)
 }
 
-// TestEnginesShareQuota checks that two engines that fill one workspace at the same time together get no more than
-// the quota, whichever way they write.
+// TestEnginesShareQuota checks that two engines which fill one workspace at the same time together use no more than
+// the quota. It tries each way of writing.
 func TestEnginesShareQuota(t *testing.T) {
 	const room = 40
 	stream := func(w *Workspace, _ string) error {
@@ -126,8 +127,8 @@ func TestCounterOfDeadEngine(t *testing.T) {
 	}
 }
 
-// TestCounterAfterRestart checks that an engine measures a workspace that a person has changed in the meantime,
-// unless another engine is using it.
+// TestCounterAfterRestart checks that an engine measures a workspace that a person has changed while no engine was
+// using it. It must not measure the workspace if another engine is using it.
 func TestCounterAfterRestart(t *testing.T) {
 	one := engines(t, 1<<20, 1)[0]
 	if err := one.Write("a", []byte("content")); err != nil {
@@ -153,7 +154,7 @@ func TestCounterAfterRestart(t *testing.T) {
 	expectCount(t, again, "a restart")
 }
 
-// TestCounterIsBusy checks that a change that cannot get the lock fails with an error that says why.
+// TestCounterIsBusy checks that a change fails if it cannot lock the counter, and that the error says why.
 func TestCounterIsBusy(t *testing.T) {
 	all := engines(t, 1<<20, 2)
 	done, err := all[0].beginChange(".")
@@ -175,7 +176,7 @@ func TestCounterIsBusy(t *testing.T) {
 	}
 }
 
-// TestSweptSessionIsMeasured checks that files which were erased no longer count as used space.
+// TestSweptSessionIsMeasured checks that erased files no longer count as used space.
 func TestSweptSessionIsMeasured(t *testing.T) {
 	one := engines(t, 1<<20, 1)[0]
 	if err := one.Write("results/a", []byte("content")); err != nil {
@@ -194,7 +195,7 @@ func TestSweptSessionIsMeasured(t *testing.T) {
 	expectCount(t, w, "it was erased")
 }
 
-// BenchmarkChange measures the cost of counting a change for all engines, without the change itself.
+// BenchmarkChange measures the cost of locking and updating the counter, without the change itself.
 func BenchmarkChange(b *testing.B) {
 	w, err := NewStore(b.TempDir(), 1<<20).Open("default")
 	if err != nil {

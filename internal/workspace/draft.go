@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	draftsFolder = ".drafts" // never the folder of a session, whose names begin differently
+	// draftsFolder is the name of the folder of drafts. No session's folder has this name, because names of sessions'
+	// folders begin with a letter or digit.
+	draftsFolder = ".drafts"
 	abandonedAge = 24 * time.Hour
 )
 
-// NewDraft returns a workspace that begins with the current content of w, for a dry run. Changes to it do not affect
-// w and are discarded when it is closed.
+// NewDraft returns a workspace for a dry run, which begins with the current content of w. Changes to it do not affect
+// w. They are discarded when it is closed.
 func (w *Workspace) NewDraft() (*Workspace, error) {
 	w.store.removeDryRuns()
 	name := path.Join(draftsFolder, strings.ToLower(rand.Text()[:13]))
@@ -70,7 +72,8 @@ func (w *Workspace) copyOf(from *Workspace) error {
 	})
 }
 
-// copyShared replaces a hard link in a draft by a copy of the file, before the file is changed in place.
+// copyShared replaces a hard link in a draft by a copy of the file. The caller can then change the file in place
+// without changing the original.
 func (w *Workspace) copyShared(name string) error {
 	if !w.draft {
 		return nil
@@ -100,7 +103,7 @@ func copyFile(from *os.Root, name string, to *os.Root, as string) error {
 	return errors.Join(err, out.Close())
 }
 
-// removeDryRuns removes the drafts that dry runs of killed engines left behind.
+// removeDryRuns removes the drafts that engines left behind when they were killed.
 func (s *WorkspaceStore) removeDryRuns() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, draftsFolder, "*"))
 	for _, dir := range left {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// text returns the content of a file, or the error if it cannot be read.
+// text returns the content of a file, or the error's text if the file cannot be read.
 func text(w *Workspace, name string) string {
 	data, _, err := w.ReadAt(name, 0, 100)
 	if err != nil {

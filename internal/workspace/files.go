@@ -10,9 +10,9 @@ import (
 	"retort/internal/core"
 )
 
-// NormalizePath converts a path that a program uses to one relative to the workspace. ./workspace/a.csv,
-// workspace/a.csv, /workspace/a.csv and a.csv are the same file. It returns an error if the path is outside the
-// workspace.
+// NormalizePath converts a path that a program uses to one relative to the workspace. The paths ./workspace/a.csv,
+// workspace/a.csv, /workspace/a.csv and a.csv all name the same file. NormalizePath returns an error if the path is
+// outside the workspace.
 func NormalizePath(name string) (string, error) {
 	t := FileTree{}
 	folder, rest := t.splitTree(name)
@@ -25,9 +25,9 @@ func NormalizePath(name string) (string, error) {
 	return path.Clean("/" + rest)[1:], nil
 }
 
-// FindFiles lists the files below a folder ("" for all) whose relative path matches a glob ("" for all), sorted by
-// path. In a glob, * and ? do not match a slash, but ** does. It returns at most limit files, and the total number of
-// matching files.
+// FindFiles lists the files below a folder whose relative path matches a glob, sorted by path. An empty folder or glob
+// means all files. In a glob, * and ? do not match a slash, but ** does. FindFiles returns at most limit files, and
+// the total number of matching files.
 func (w *Workspace) FindFiles(below, glob string, limit int) (files []core.FileEntry, total int, err error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, 0, core.Errorf(core.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
@@ -59,8 +59,8 @@ func (w *Workspace) FindFiles(below, glob string, limit int) (files []core.FileE
 	return files, total, explainError(below, err)
 }
 
-// fitsGlob reports whether a path matches a glob, part by part. A glob without a slash matches names in every folder,
-// so *.csv matches all CSV files.
+// fitsGlob reports whether a path matches a glob. Both are given as lists of their parts between slashes. A glob
+// without a slash matches names in every folder, so *.csv matches all CSV files.
 func fitsGlob(glob, name []string) bool {
 	if len(glob) == 1 {
 		name = name[len(name)-1:]

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// IncomingFile represents a workspace file that is being written. Programs see it only after Commit, and then
-// completely. A caller that does not commit it must call Abort.
+// IncomingFile represents a workspace file that is being written. Programs see the file only after Commit, when it is
+// complete. A caller that does not commit the file must call Abort.
 type IncomingFile struct {
 	workspace *Workspace
 	name      string

@@ -14,23 +14,23 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// killed names an environment variable that is set to a folder in the process that TestKills kills. The test binary
-// then writes to this folder instead of running the tests.
+// killed names an environment variable of the process that TestKills kills. Its value is a folder. If it is set, the
+// test binary writes to this folder instead of running the tests.
 const killed = "WORKSPACE_TEST_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killed); dir != "" {
-		scribble(dir)
+		writeForever(dir)
 		return
 	}
 	os.Exit(testenv.Main(m))
 }
 
-// page returns the content of the n-th write, which repeats one letter, so that a mixture of two writes is noticed.
+// page returns the content of the n-th write. It repeats a single letter, so that a mixture of two writes is noticed.
 func page(n int) []byte { return bytes.Repeat([]byte{byte('a' + n%26)}, 1000+n%7*4000) }
 
-// scribble writes files and values in an endless loop, and prints the number of each acknowledged write.
-func scribble(dir string) {
+// writeForever writes files and values in an endless loop. It prints the number of each write that has succeeded.
+func writeForever(dir string) {
 	store, states := NewStore(filepath.Join(dir, "workspace"), 1<<30), NewStates(filepath.Join(dir, "state"))
 	w, err := store.Open("default")
 	if err != nil {
@@ -46,8 +46,8 @@ func scribble(dir string) {
 	}
 }
 
-// TestKills checks that after a process was killed at any moment, each file and value comes from a single write, and
-// acknowledged writes are not lost.
+// TestKills kills a process at different moments while it writes. It checks that each file and value comes from a
+// single write, and that no write is lost that had succeeded before the kill.
 func TestKills(t *testing.T) {
 	kills := 40
 	if testenv.Full() {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	entryCost  = 4 << 10 // bytes that each file and folder adds to the used space, besides its content
+	entryCost  = 4 << 10 // number of bytes that each file or folder adds to the used space, besides its content
 	maxEntries = 65_536  // maximum number of files and folders in one workspace
 	maxDepth   = 64      // maximum nesting depth of folders
 )
@@ -15,7 +15,7 @@ const (
 // spaceUsage counts the space that files and folders use.
 type spaceUsage struct {
 	bytes   int64 // total size of the contents of files
-	entries int   // files, folders and anything else that has a name
+	entries int   // number of files, folders and other directory entries, such as links
 }
 
 func (u spaceUsage) addUsage(v spaceUsage) spaceUsage {
@@ -25,11 +25,11 @@ func (u spaceUsage) subtractUsage(v spaceUsage) spaceUsage {
 	return spaceUsage{u.bytes - v.bytes, u.entries - v.entries}
 }
 
-// quotaBytes returns how many bytes count towards the quota: the content, and a fixed cost for each entry.
+// quotaBytes returns the number of bytes that count towards the quota: the contents, and entryCost for each entry.
 func (u spaceUsage) quotaBytes() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entryUsage returns the space used by a file, or by a folder without its contents. The result is zero if there is no
-// such file or folder. Links are not followed.
+// entryUsage returns the space used by a file, or by a folder without its contents. It returns zero if the file or
+// folder does not exist. It does not follow links.
 func (w *Workspace) entryUsage(target string) spaceUsage {
 	info, err := w.root.Lstat(target)
 	switch {
@@ -76,9 +76,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its missing parents, and counts those that it has created even if it fails
-// halfway. It first checks that the quota has room for them and for the argument more, the usage that the caller will
-// add. The caller itself must count that usage. name is the path for error messages.
+// makeFolders creates a folder and its missing parents. It counts the folders that it has created, even if it fails
+// halfway. It first checks that the quota has room for them and for more. more is the usage that the caller will add
+// and count. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)
@@ -94,7 +94,7 @@ func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	return explainError(name, err)
 }
 
-// countMissing returns how many folders on a path do not exist.
+// countMissing returns the number of folders on a path that do not exist.
 func (w *Workspace) countMissing(folder string) (n int) {
 	for ; folder != "." && folder != "/"; folder = path.Dir(folder) {
 		if _, err := w.root.Lstat(folder); err == nil {
@@ -105,8 +105,8 @@ func (w *Workspace) countMissing(folder string) (n int) {
 	return n
 }
 
-// fitsBelow returns an error if moving a folder from source to target would nest any folder too deeply. It searches
-// the folder only if target is deeper than source, because otherwise the nesting cannot become deeper.
+// fitsBelow returns an error if moving a folder from source to target would exceed the maximum nesting depth. It
+// searches the folder only if target is deeper than source, because otherwise the nesting cannot become deeper.
 func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error {
 	if !isFolder || folderDepth(target) <= folderDepth(source) {
 		return nil

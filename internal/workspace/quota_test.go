@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// expectUsage fails the test unless the counted usage equals what is on disk.
+// expectUsage fails the test unless the counted usage equals the usage on disk.
 func expectUsage(t *testing.T, w *Workspace, after string) {
 	t.Helper()
 	if on := w.treeUsage("."); w.used != on {
@@ -18,7 +18,7 @@ func expectUsage(t *testing.T, w *Workspace, after string) {
 	}
 }
 
-// TestEntriesCount checks that every way to create files or folders counts them, so that none can exceed the quota.
+// TestEntriesCount checks that every way to create files or folders counts them. No way may exceed the quota.
 func TestEntriesCount(t *testing.T) {
 	const room = 20
 	for name, make := range map[string]func(w *Workspace, i int) error{
@@ -29,7 +29,7 @@ func TestEntriesCount(t *testing.T) {
 		"MkdirAll":              func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d", i)) },
 		"MkdirAll of a path":    func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d/e/f", i)) },
 		"MkdirAll under a file": func(w *Workspace, i int) error { return makeUnderFile(w, i) },
-		"Rename into folders":   func(w *Workspace, i int) error { return w.RenamePath(last(w), fmt.Sprintf("d%d/e/f", i)) },
+		"Rename into folders":   func(w *Workspace, i int) error { return w.RenamePath(firstPath(w), fmt.Sprintf("d%d/e/f", i)) },
 		"Save":                  func(w *Workspace, _ int) error { _, err := w.Save(t.Context(), ".txt", nil); return err },
 		"Create": func(w *Workspace, _ int) error {
 			in, err := w.Create(t.Context(), ".txt")
@@ -59,15 +59,15 @@ func TestEntriesCount(t *testing.T) {
 	}
 }
 
-// makeUnderFile tries to create a folder below a file, which fails, and then a folder elsewhere. It returns the error
-// of the second attempt.
+// makeUnderFile first tries to create a folder below a file, which fails. It then creates a folder elsewhere and
+// returns the error of this second attempt.
 func makeUnderFile(w *Workspace, i int) error {
 	_ = w.MkdirAll("first/below")
 	return w.MkdirAll(fmt.Sprintf("d%d", i))
 }
 
-// last returns the path that the first file of a workspace has now, because the tests rename files.
-func last(w *Workspace) string {
+// firstPath returns the current path of the first file in a workspace. Tests use it because they rename the file.
+func firstPath(w *Workspace) string {
 	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
 }
@@ -112,8 +112,8 @@ func TestUsageFollowsChanges(t *testing.T) {
 	}
 }
 
-// errorOf returns the second of its two arguments, the error of the step that a test examines. It panics if the first
-// argument, the error of the preparing step, is not nil.
+// errorOf returns last, the error of the step that a test examines. It panics if before, the error of the preparing
+// step, is not nil.
 func errorOf(before, last error) error {
 	if before != nil {
 		panic(before)
@@ -166,7 +166,7 @@ func TestNumberOfEntriesIsBounded(t *testing.T) {
 	}
 }
 
-// TestLeftEntriesCount checks that all kinds of existing entries count when a workspace is opened.
+// TestLeftEntriesCount checks that entries of every kind count if they already exist when a workspace is opened.
 func TestLeftEntriesCount(t *testing.T) {
 	store := NewStore(t.TempDir(), 10*entryCost)
 	dir := filepath.Join(store.dir, "s")

@@ -18,17 +18,17 @@ import (
 	"retort/internal/core"
 )
 
-// MaxState bounds the total size of all keys and values in a session's state, in bytes of JSON.
+// MaxState bounds the total size of all keys and values in a session's state, in bytes. The values count as JSON.
 const MaxState = 1 << 20
 
 const (
-	maxStateKey    = 256              // bytes
-	statePatience  = 10 * time.Second // time to wait for another process that writes
-	stateStructure = 1                // version of the file
+	maxStateKey    = 256              // maximum length of a key, in bytes
+	statePatience  = 10 * time.Second // maximum time to wait for another process that writes the state
+	stateStructure = 1                // version of the state file's format
 )
 
-// StateStore stores small JSON values that sessions keep from one program to the next. Each session has a file in one
-// folder. It is safe for concurrent use, also by several processes.
+// StateStore stores the states of sessions: small JSON values that programs keep from one execution to the next. Each
+// session has one file in the store's folder. A StateStore is safe for concurrent use, also by several processes.
 type StateStore struct {
 	dir   string
 	mu    sync.Mutex
@@ -40,8 +40,8 @@ func NewStates(dir string) *StateStore {
 	return &StateStore{dir: dir, known: map[string]*SessionState{}}
 }
 
-// maxStates bounds the number of states kept in memory. A bound is needed because callers choose the names of
-// sessions.
+// maxStates bounds the number of states kept in memory. Callers choose the names of sessions, so their number is
+// otherwise unlimited.
 const maxStates = 128
 
 // StateFor returns the state of a session.
@@ -71,23 +71,23 @@ func (s *StateStore) removeState(folder string) error {
 	return err
 }
 
-// SessionState holds the values of one session. When Set or DeleteKey returns without an error, the change is on
-// disk.
+// SessionState holds the values of one session. If Set or DeleteKey returns no error, the change is on disk.
 type SessionState struct {
-	path string // empty: a draft, in memory only
+	path string // path of the state file; "" for a draft, whose values are only in memory
 
 	mu     sync.Mutex
-	values map[string]json.RawMessage // not changed in place
-	stamp  os.FileInfo                // of the file from which values were read; nil if the file did not exist
+	values map[string]json.RawMessage // current values by key; the map is replaced and never changed
+	// stamp describes the file from which values were read. It is nil if the file did not exist.
+	stamp os.FileInfo
 }
 
-// stateFile represents the JSON of a state file.
+// stateFile represents the JSON content of a state file.
 type stateFile struct {
 	Version int                        `json:"version"`
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
-// NewDraft returns a state that begins with the current values of s, for a dry run. Changes to it do not affect s.
+// NewDraft returns a state for a dry run, which begins with the current values of s. Changes to it do not affect s.
 func (s *SessionState) NewDraft() (*SessionState, error) {
 	values, err := s.readValues()
 	return &SessionState{values: values}, err
@@ -161,8 +161,8 @@ func (s *SessionState) readValues() (map[string]json.RawMessage, error) {
 	return s.values, s.reloadIfChanged()
 }
 
-// changeValues calls the function do with a copy of the values and then stores the changed copy. Meanwhile no other
-// process can change the values. If do or writing fails, nothing is changed.
+// changeValues calls do with a copy of the values, and then stores the changed copy. Until it returns, no other
+// process can change the values. If do or writing fails, the values stay unchanged.
 func (s *SessionState) changeValues(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,8 +249,9 @@ func (s *SessionState) StateFunctions() map[string]func(context.Context, json.Ra
 	type arguments struct {
 		Key     string          `json:"key"`
 		Value   json.RawMessage `json:"value"`
-		Default json.RawMessage `json:"default"` // the answer of get without a value
-		Found   bool            `json:"found"`   // get wraps the value in a list, to distinguish null from no value
+		Default json.RawMessage `json:"default"` // value that get returns for a key that does not exist
+		// Found makes get return the value in a list, to distinguish null from a missing value.
+		Found bool `json:"found"`
 	}
 	function := func(f func(arguments) (any, error)) func(context.Context, json.RawMessage) (any, error) {
 		return func(_ context.Context, raw json.RawMessage) (any, error) {

@@ -33,7 +33,7 @@ func get(t *testing.T, s *SessionState, key string) string {
 	return string(value)
 }
 
-// TestState checks that values can be read after the session was opened again, with all digits and the order of keys
+// TestState checks that values can be read after the session is opened again. All digits and the order of keys must be
 // preserved.
 func TestState(t *testing.T) {
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateIsShared checks that engines which share a data directory do not overwrite each other's values.
+// TestStateIsShared checks that engines with the same data directory do not overwrite each other's values.
 func TestStateIsShared(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
@@ -96,8 +96,8 @@ func TestStateBounds(t *testing.T) {
 	}
 }
 
-// TestStateIsNotGuessed checks that a state file that is damaged or of a later version is neither read nor
-// overwritten.
+// TestStateIsNotGuessed checks that a state file is neither read nor overwritten if it is damaged or has a later
+// version.
 func TestStateIsNotGuessed(t *testing.T) {
 	for _, text := range []string{`{"version":1,"val`, `{"version":2,"values":{}}`, ``} {
 		dir := t.TempDir()

@@ -16,32 +16,33 @@ import (
 	"retort/internal/core"
 )
 
-// RetentionPolicy says how long files of sessions are kept. Fields that are zero set no limit.
+// RetentionPolicy says how long files of sessions are kept. A field that is zero sets no limit.
 type RetentionPolicy struct {
-	Results  time.Duration // results that were too large to return: results/ and files/
-	Sessions time.Duration // all data of a session that was not used for this time
-	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
+	Results  time.Duration // how long results that were too large to return are kept (results/ and files/)
+	Sessions time.Duration // how long an unused session is kept, with all its data
+	// Bytes is the maximum total size of all sessions. Beyond it, the oldest files in results/ and files/ are removed.
+	Bytes int64
 }
 
-// SessionUse describes how much a session stores. The field Session contains the name of the session's folder. That
-// is the name of the session itself if it is safe as a file name.
+// SessionUse describes how much a session stores. Session is the name of the session's folder. It equals the name of
+// the session if that name is safe as a file name.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
 	Folders int       `json:"folders,omitempty"`
 	Bytes   int64     `json:"bytes"`
-	Used    time.Time `json:"used"` // when something of it last changed
+	Used    time.Time `json:"used"` // time of the last change to any file or folder of the session
 	Busy    bool      `json:"busy,omitempty"`
 }
 
-// SweepResult counts the files that were removed or, in a dry run, would be removed. It also names the affected
+// SweepResult counts the files that were removed, or that would be removed by a dry run. It also names the affected
 // sessions.
 type SweepResult struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
 	Sessions []string `json:"sessions,omitempty"` // sessions that were removed completely, with their state
 	Busy     []string `json:"busy,omitempty"`     // sessions that are in use and were skipped
-	Left     int64    `json:"left"`               // remaining bytes
+	Left     int64    `json:"left"`               // number of bytes that remain after the removal
 }
 
 // sweepRun holds the state of one pass over all sessions.
@@ -52,7 +53,7 @@ type sweepRun struct {
 	now    time.Time
 	dry    bool
 	swept  SweepResult
-	old    []agedFile // files that may be removed if there is too much
+	old    []agedFile // files that may be removed if the sessions are too large together
 }
 
 type agedFile struct {
@@ -61,8 +62,8 @@ type agedFile struct {
 	at   time.Time
 }
 
-// SweepSessions removes files that have been kept for longer than the policy says. If dry is set, it only reports
-// them. It skips sessions that a program of any process is using.
+// SweepSessions removes files that have been kept for longer than the policy allows. If dry is set, it only reports
+// them. It skips sessions that are in use by a program of any process.
 func (s *WorkspaceStore) SweepSessions(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
 	w := sweepRun{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
@@ -98,7 +99,7 @@ func wrapError(err error) error {
 	return core.Errorf(core.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
 }
 
-// SessionUses describes all sessions, the most recently used first.
+// SessionUses describes all sessions. The most recently used session comes first.
 func (s *WorkspaceStore) SessionUses() []SessionUse {
 	var uses []SessionUse
 	for _, name := range s.sessionFolders() {
@@ -136,7 +137,7 @@ func (s *WorkspaceStore) sessionFolders() []string {
 	return names
 }
 
-// sessionFiles yields the regular files of a session's folder.
+// sessionFiles yields the regular files in a session's folder and its subfolders.
 func (s *WorkspaceStore) sessionFiles(name string) iter.Seq[agedFile] {
 	return func(yield func(agedFile) bool) {
 		_ = filepath.WalkDir(filepath.Join(s.dir, name), func(path string, e fs.DirEntry, err error) error {
@@ -164,7 +165,7 @@ func (s *WorkspaceStore) countFolders(name string) (n int) {
 }
 
 // lockFolder is the name of the folder that contains a lock file for each session. No session's folder can have this
-// name. Whoever uses a session holds a shared lock on the session's lock file.
+// name. A process that uses a session holds a shared lock on its lock file.
 const lockFolder = ".locks"
 
 func (s *WorkspaceStore) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
@@ -232,15 +233,15 @@ func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
 	return last
 }
 
-// isEngineFile reports whether a file is below results/ or files/, where the engine stores large results.
+// isEngineFile reports whether a file is below results/ or files/. The engine stores large results in these folders.
 func (w *sweepRun) isEngineFile(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
 }
 
-// isUnfinished reports whether a file is a temporary one that a killed process left behind before it could be
-// renamed.
+// isUnfinished reports whether a file is a temporary file that a killed process left behind before it could rename the
+// file.
 func isUnfinished(path string) bool {
 	name, ok := strings.CutSuffix(path, ".tmp")
 	dot := strings.LastIndexByte(name, '.')
@@ -306,7 +307,7 @@ func (w *sweepRun) removeOldest() error {
 }
 
 // SweepInBackground calls SweepSessions after a minute and then every hour, until the returned function stop is
-// called. It passes the results and errors to the function report.
+// called. It passes each result and error to report.
 func (s *WorkspaceStore) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {

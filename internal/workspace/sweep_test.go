@@ -10,8 +10,9 @@ import (
 
 const day = 24 * time.Hour
 
-// aging returns a store with the given files, each of which was last changed the given number of days before now.
-func aging(t *testing.T, now time.Time, files map[string]int) (*WorkspaceStore, *StateStore) {
+// agedStore returns a store with the given files. The value for each file is its age: the number of days before now at
+// which it was last changed.
+func agedStore(t *testing.T, now time.Time, files map[string]int) (*WorkspaceStore, *StateStore) {
 	t.Helper()
 	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
 	for name, days := range files {
@@ -45,7 +46,7 @@ func exists(s *WorkspaceStore, name string) bool {
 func TestSweep(t *testing.T) {
 	now := time.Now()
 	files := map[string]int{"a/results/old.json": 8, "a/results/new.json": 6, "a/mine.csv": 20, "a/sub/results/x.json": 20, "a/mine.csv.ABCDEFGH.tmp": 1, "a/mine.tmp": 1, "b/files/pic.png": 40, "b/own.txt": 40, "c/own.txt": 40}
-	store, states := aging(t, now, files)
+	store, states := agedStore(t, now, files)
 	if err := states.StateFor("b").Set("k", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
@@ -85,17 +86,17 @@ func TestSweep(t *testing.T) {
 
 func TestSweepBySize(t *testing.T) {
 	now := time.Now()
-	store, states := aging(t, now, map[string]int{"a/results/1": 3, "a/results/2": 1, "b/results/3": 2, "b/own": 9})
+	store, states := agedStore(t, now, map[string]int{"a/results/1": 3, "a/results/2": 1, "b/results/3": 2, "b/own": 9})
 	swept, err := store.SweepSessions(states, RetentionPolicy{Bytes: 25}, now, false)
 	if err != nil || swept.Files != 2 || swept.Left != 20 || exists(store, "a/results/1") || exists(store, "b/results/3") || !exists(store, "a/results/2") || !exists(store, "b/own") {
 		t.Errorf("%+v %v", swept, err)
 	}
 }
 
-// TestSweepLeavesWhatIsUsed checks that sessions are not swept while this process or another one uses them.
+// TestSweepLeavesWhatIsUsed checks that sessions are not swept while this process or another process uses them.
 func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
-	store, states := aging(t, now, map[string]int{"a/results/1": 100})
+	store, states := agedStore(t, now, map[string]int{"a/results/1": 100})
 	keep := RetentionPolicy{Results: day, Sessions: day}
 	for _, user := range []*WorkspaceStore{store, NewStore(store.dir, 1<<20)} {
 		w, err := user.Open("a")

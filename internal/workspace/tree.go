@@ -10,15 +10,17 @@ import (
 	"retort/internal/core"
 )
 
-// VirtualFolder represents a folder of generated files in the file tree that a program sees. It is read-only unless
-// Write is set.
+// VirtualFolder represents a folder of generated files in the file tree that a program sees. The folder is read-only
+// unless Write is set.
 type VirtualFolder struct {
-	// File returns the text of a file and whether it exists. name is its path within the folder.
+	// File returns the text of a file. Its second result is false if the file does not exist. name is the path within
+	// the folder.
 	File func(name string) (string, bool)
-	// List returns the names in a folder and whether the folder exists. Names of folders end with a slash.
+	// List returns the names in a folder. Its second result is false if the folder does not exist. Names of folders
+	// end with a slash.
 	List func(name string) ([]string, bool)
-	// Write writes or appends to a file in the folder. If it is nil, the folder is read-only. shown is the path as
-	// the program wrote it, for error messages.
+	// Write replaces a file in the folder, or appends to it if appends is set. If Write is nil, the folder is
+	// read-only. shown is the path as the program wrote it, for error messages.
 	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 
@@ -27,20 +29,20 @@ type VirtualFolder struct {
 // that begins with none of the folders, such as out.csv or files/a.png, refers to a file in workspace/.
 type FileTree struct {
 	Workspace *Workspace
-	Folders   map[string]VirtualFolder // by name: "servers"
-	// May returns an error if the program must not access a file or folder of the workspace in this way. The name is
-	// a clean path relative to the workspace. If May is nil, everything is allowed.
+	Folders   map[string]VirtualFolder // folders next to workspace/ by name, such as "servers"
+	// May returns an error if the program must not access a file or folder of the workspace in this way. name is a
+	// clean path relative to the workspace. If May is nil, the program may access everything.
 	May func(name string, use AccessKind) *core.Error
 }
 
 // AccessKind says how a program uses a file.
 type AccessKind uint8
 
-// FileTree.May decides about each of these kinds of access.
+// Values of AccessKind.
 const (
-	LookAt    AccessKind = iota // its name, size and place
-	ReadFile                    // also a part of it
-	WriteFile                   // also make, remove and rename
+	LookAt    AccessKind = iota // read its name, size and existence
+	ReadFile                    // read all of its content or a part
+	WriteFile                   // write, create, remove or rename it
 )
 
 // checkAccess returns an error if the program must not access a path of the workspace in the given way. If access to
@@ -59,8 +61,8 @@ func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	return nil
 }
 
-// maxRead bounds the result of one read, in bytes. The guest, which runs the program, reads the rest with further
-// calls.
+// maxRead bounds the result of one read, in bytes. The guest, which is the interpreter that runs the program, reads
+// the rest with further calls.
 const maxRead = 4 << 20
 
 type pathArgument struct {
@@ -77,7 +79,7 @@ type pathArgument struct {
 // ReadAnswer holds the result of the function read_file.
 type ReadAnswer struct {
 	Data  []byte `json:"data"`
-	Bytes int64  `json:"bytes"` // size of the whole file
+	Bytes int64  `json:"bytes"` // size of the whole file in bytes
 	EOF   bool   `json:"eof"`
 }
 
@@ -104,8 +106,8 @@ func withPath(f func(pathArgument) (any, error)) func(context.Context, json.RawM
 	}
 }
 
-// splitTree splits a path into the top folder of the tree ("workspace", "servers", or "" for the root) and the path
-// within it.
+// splitTree splits a path into the top folder of the tree and the path within that folder. The top folder is for
+// example "workspace" or "servers", or "" for the root.
 func (t *FileTree) splitTree(name string) (folder, rest string) {
 	if isBarePath(name) {
 		return "workspace", path.Clean(name)
@@ -242,7 +244,7 @@ func (t *FileTree) statFile(a pathArgument) (any, error) {
 }
 
 // writablePath converts a path to one relative to the workspace. It returns an error if the program must not write to
-// it.
+// the path.
 func (t *FileTree) writablePath(name string) (string, error) {
 	folder, rest := t.splitTree(name)
 	if folder == "workspace" {
@@ -314,8 +316,7 @@ func (t *FileTree) missingError(name string) error {
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamePathInError returns an error in whose message the internal path is replaced by the path that the program
-// wrote.
+// renamePathInError returns an error whose message has the path that the program wrote instead of the internal path.
 func renamePathInError(err error, inner, written string) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package workspace stores the files of sessions. Each session has a folder, which is bounded by a quota and accessed
-// only through os.Root. Files are written atomically.
+// Package workspace stores the files of sessions. A session is a name under which programs share files and values.
+// Each session has a folder. A quota limits the folder's size. The package accesses the folder only through os.Root,
+// and writes files atomically.
 package workspace
 
 import (
@@ -25,20 +26,20 @@ import (
 type WorkspaceStore struct {
 	dir    string
 	quota  int64
-	copies string // folder of the copies for people; may be empty
+	copies string // folder of the copies for a person; "" if no copies are made
 
 	mu    sync.Mutex
 	known map[string]*Workspace
 }
 
-// NewStore returns a store of workspaces in dir, which is created when the first workspace is opened. quota bounds
-// each workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
+// NewStore returns a store of workspaces in dir. The folder dir is created when the first workspace is opened. quota
+// bounds each workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
 func NewStore(dir string, quota int64) *WorkspaceStore {
 	return &WorkspaceStore{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
 
-// Open returns the workspace of a session, which the caller must close. All callers for one session share the same
-// workspace.
+// Open returns the workspace of a session. The caller must close it. All callers for one session share the same
+// Workspace.
 func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 }
 
 // openFolder opens the folder of the session under a shared lock. The first change of the workspace measures its
-// contents, unless another engine already counts them.
+// contents, unless another engine is already counting them.
 func (w *Workspace) openFolder(first bool) (err error) {
 	if err := w.lockShared(first); err != nil {
 		return err
@@ -113,16 +114,16 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// isPlain reports whether a session's name can be the name of its folder. It must have at most 64 bytes, consist of
-// lower-case letters, digits, "_" and "-", and begin with a letter or digit.
+// isPlain reports whether a session's name can be the name of its folder. A plain name has at most 64 bytes, consists
+// of lower-case letters, digits, "_" and "-", and begins with a letter or digit.
 func isPlain(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
 }
 
-// folderName returns the name of a session's folder. If the session's name is plain, it is the name of the folder,
-// too. Otherwise the folder's name consists of a part of the session's name and a hash, so that no two sessions share
-// a folder.
+// folderName returns the name of a session's folder. If the session's name is plain, the folder has the same name.
+// Otherwise the folder's name consists of a part of the session's name and a hash, so that no two sessions share a
+// folder.
 func folderName(session string) string {
 	if isPlain(session) {
 		return session
@@ -137,21 +138,23 @@ func folderName(session string) string {
 	return "_" + safe[:min(len(safe), 32)] + "." + hex.EncodeToString(sum[:8])
 }
 
-// Workspace gives access to the files of one session. Paths are relative and use slashes, and cannot refer to
-// anything outside the folder.
+// Workspace gives access to the files of one session. Paths are relative and use slashes. They cannot refer to
+// anything outside the session's folder.
 type Workspace struct {
 	store *WorkspaceStore
 	dir   string
 	quota int64
-	users int      // guarded by store.mu
-	draft bool     // its files are shared with another workspace and are removed on Close
-	root  *os.Root // open while there are users
+	users int // number of Open calls without Close; guarded by store.mu
+	// draft marks a draft. Its files may be hard links to another workspace's files, and it is removed on Close.
+	draft bool
+	root  *os.Root // root of the session's folder; open while users > 0
 	leave func()   // releases the shared lock of the session
 
-	mu         sync.Mutex // guards writes and what follows; change locks it
+	mu         sync.Mutex // guards writes and the fields below; beginChange locks it
 	used       spaceUsage
-	unmeasured bool          // used is not known, not even to another engine
-	counter    *usageCounter // nil until the first change, and on systems without counters
+	unmeasured bool // whether the folder must be measured, because no engine knows its usage
+	// counter is shared with other engines. It is nil until the first change, and on systems without file locks.
+	counter *usageCounter
 }
 
 // Folder returns the path of the workspace's folder on disk.
@@ -162,7 +165,7 @@ type FileEntry struct {
 	Name     string `json:"name"`
 	Dir      bool   `json:"dir"`
 	Bytes    int64  `json:"bytes"`
-	Modified string `json:"modified,omitempty"` // RFC 3339
+	Modified string `json:"modified,omitempty"` // time of the last change, in the format of RFC 3339
 }
 
 func newFileEntry(info fs.FileInfo) FileEntry {
@@ -197,7 +200,7 @@ func (w *Workspace) ListFolder(name string) ([]FileEntry, error) {
 	return files, nil
 }
 
-// ReadAt reads at most length bytes of a file, beginning at an offset. It also returns the size of the whole file.
+// ReadAt reads at most length bytes of a file, starting at an offset. It also returns the size of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
 	f, err := seal.OpenIn(w.root, localPath(name), os.O_RDONLY, 0)
 	if errors.Is(err, seal.ErrIrregular) {
@@ -299,7 +302,7 @@ func (w *Workspace) MkdirAll(name string) error {
 	return w.makeFolders(name, localPath(name), spaceUsage{})
 }
 
-// RemovePath removes a file or an empty folder. If all is set, it removes a folder with its contents.
+// RemovePath removes a file or an empty folder. If all is set, it also removes a folder that is not empty.
 func (w *Workspace) RemovePath(name string, all bool) error {
 	done, err := w.beginChange(name)
 	if err != nil {
@@ -364,7 +367,7 @@ func localPath(name string) string {
 	return clean
 }
 
-// explainError converts a file system error to one that does not reveal where on this machine the workspace is.
+// explainError converts a file system error to an error that does not reveal where the workspace is on this machine.
 func explainError(name string, err error) error {
 	var code, what string
 	switch {
@@ -392,7 +395,7 @@ func toolError(name, code, format string, args ...any) *core.Error {
 	return e
 }
 
-// crossesLink reports whether a part of a clean path is a symbolic link.
+// crossesLink reports whether any part of a clean path is a symbolic link.
 func (w *Workspace) crossesLink(name string) bool {
 	for at := range len(name) + 1 {
 		if at < len(name) && name[at] != '/' {

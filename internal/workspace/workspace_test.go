@@ -23,8 +23,8 @@ func open(t *testing.T, quota int64) *Workspace {
 	return w
 }
 
-// TestClosedWorkspacesHoldNothing checks that a workspace keeps its folder open only while it has users, so that many
-// sessions need few file descriptors.
+// TestClosedWorkspacesHoldNothing checks that a workspace keeps its folder open only while it is in use. Otherwise
+// many sessions would need many file descriptors.
 func TestClosedWorkspacesHoldNothing(t *testing.T) {
 	s := NewStore(t.TempDir(), 100+2*entryCost)
 	first, err := s.Open("a")
@@ -97,7 +97,7 @@ func TestQuota(t *testing.T) {
 	w := open(t, 100+2*entryCost)
 	steps := []struct {
 		do   func() error
-		want bool // fits
+		want bool // whether the step fits into the quota
 	}{
 		{func() error { return w.MkdirAll("d") }, true},
 		{func() error { return w.Write("a", make([]byte, 60)) }, true},
@@ -146,7 +146,7 @@ func TestWriteReplacesWhole(t *testing.T) {
 	}
 }
 
-// call runs one function of the file tree and returns its result or error as text.
+// call runs one function of the file tree and returns its result, or its error as text.
 func call(tree *FileTree, function string, arguments string) string {
 	answer, err := tree.FileFunctions()[function](context.Background(), json.RawMessage(arguments))
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the requests that are made to get one answer.
+// Bounds on the requests that are made to get one answer from the model.
 const (
 	maxTries     = 4
 	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second // maximum delay that an endpoint may ask for
+	longestPause = 30 * time.Second // maximum delay that an endpoint may request before the next attempt
 	maxErrorBody = 64 << 10
-	maxStream    = 16 << 20 // maximum size of an answer with its framing, in bytes
-	bytesOfToken = 8        // maximum bytes per token; a longer answer is cut
+	maxStream    = 16 << 20 // maximum size of an answer with all of its framing, in bytes
+	bytesOfToken = 8        // assumed maximum bytes per token; a longer answer is cut
 )
 
 // APIFormat names the API that an endpoint implements.
@@ -35,20 +35,20 @@ type APIFormat string
 
 // Values of APIFormat.
 const (
-	OpenAI    APIFormat = "openai"    // chat completions, also of Ollama and vLLM
-	Anthropic APIFormat = "anthropic" // the Messages API
+	OpenAI    APIFormat = "openai"    // chat completions API, which Ollama and vLLM implement too
+	Anthropic APIFormat = "anthropic" // Messages API
 )
 
 // Options configures a ModelEndpoint. URL and Model are required.
 type Options struct {
 	Format  APIFormat
-	URL     string // without /chat/completions or /messages
+	URL     string // base URL of the API, without /chat/completions or /messages
 	Model   string
 	Key     string
-	Timeout time.Duration // timeout of one answer including retries; core.DefaultModelTimeout if 0
+	Timeout time.Duration // time limit for one answer including retries; core.DefaultModelTimeout if 0
 	// Dial connects to an IP address. If it is nil, the system's network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Pause waits before the next attempt. If it is nil, a timer is used.
+	// Pause waits before the next attempt. If it is nil, a timer is used. Tests use it to avoid waiting.
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
@@ -58,7 +58,7 @@ type ModelEndpoint struct {
 	client *http.Client
 }
 
-// New returns the model at a URL, which must use https, or http to this machine.
+// New returns the model at a URL. The URL must use https, or http to this machine.
 func New(o Options) (*ModelEndpoint, *core.Error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -110,7 +110,7 @@ func isLoopback(host string) bool {
 // guardedDialer implements a dialer that refuses forbidden addresses, such as link-local ones, before it connects.
 type guardedDialer struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
-	local bool // this machine only
+	local bool // whether only addresses of this machine are allowed
 }
 
 func (j guardedDialer) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
@@ -165,8 +165,8 @@ func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *
 	}
 }
 
-// requestError returns the error for a request to the endpoint that got no answer. If the request timed out or was
-// cancelled, the error says so. Otherwise it is the error failed, with which the request ended.
+// requestError returns the error for a request that got no answer. If the request timed out or was cancelled, the
+// error says so. Otherwise it is failed, the error of the last attempt.
 func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -178,7 +178,7 @@ func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *c
 	return failed
 }
 
-// requestOnce sends the request once. wait is the delay before the request may be sent again, or negative if it must
+// requestOnce sends the request once. wait is the delay before the next attempt. It is negative if the request must
 // not be sent again.
 func (e *ModelEndpoint) requestOnce(ctx context.Context, p ModelPrompt, body []byte, try int) (ModelReply, time.Duration, *core.Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.requestPath(), bytes.NewReader(body))
@@ -261,9 +261,9 @@ func errorOf(text []byte) string {
 	return cmp.Or(e.Message, plain)
 }
 
-// retryAfter returns the delay before the next attempt, or a negative value if no attempt may follow. If the endpoint
-// requests a delay, that delay is used, within bounds. Otherwise the delay grows with each attempt and is random, so
-// that many clients do not try again at the same time.
+// retryAfter returns the delay before the next attempt, or a negative value if the request must not be sent again. If
+// the endpoint requests a delay, that delay is used, within bounds. Otherwise the delay grows with each attempt and is
+// random, so that many clients do not retry at the same time.
 func retryAfter(resp *http.Response, try int) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1

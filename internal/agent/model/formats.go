@@ -12,7 +12,7 @@ import (
 type replyChunk struct {
 	text, model, refusal string
 	input, output        int
-	stop                 string // the reason why the answer ended; "" while it continues
+	stop                 string // reason why the answer ended; "" while it continues
 }
 
 // chunkParser parses an event of a stream, or a whole answer.
@@ -78,7 +78,7 @@ func openAIPiece(data []byte) (replyChunk, *core.Error) {
 		Model   string `json:"model"`
 		Choices []struct {
 			Delta   openAIText `json:"delta"`
-			Message openAIText `json:"message"` // of an answer that is not a stream
+			Message openAIText `json:"message"` // set if the answer is not a stream
 			Finish  string     `json:"finish_reason"`
 		} `json:"choices"`
 		Usage struct {
@@ -116,12 +116,12 @@ func anthropicPiece(data []byte) (replyChunk, *core.Error) {
 	}
 	var m struct {
 		Type    string  `json:"type"`
-		Message message `json:"message"` // message_start
+		Message message `json:"message"` // set in the event message_start
 		Delta   struct {
 			Text string `json:"text"`
 			Stop string `json:"stop_reason"`
 		} `json:"delta"`
-		message // an answer that is not a stream, or the usage of message_delta
+		message // set if the answer is not a stream; usage is also set in the event message_delta
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
 		return replyChunk{}, unreadableError(err)

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// KeyFromKeyring returns the model's API key from the system's keyring. The keyring stores the key for the service
-// "retort" under the name "model".
+// KeyFromKeyring returns the model's API key from the system's keyring. The keyring stores it for the service "retort"
+// and the user name "model".
 func KeyFromKeyring() (string, *core.Error) {
 	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: the system's keyring does not contain a model key").
 		WithHint("store it with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")

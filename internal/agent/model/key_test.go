@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestKeyFromKeyring checks that the API key is read from the keyring. If it is missing, the error must give the
-// command that stores it.
+// TestKeyFromKeyring checks that the API key is read from the keyring. If the key is missing, the error must contain
+// the command that stores it.
 func TestKeyFromKeyring(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "none: the keyring is a fake")
 	keyring.MockInit()

@@ -1,6 +1,6 @@
-// Package model sends prompts to a language model, which writes the programs of agent tasks. The model is reached
-// through an OpenAI-compatible API, the Messages API, or the MCP client, which has a model of its own. The package
-// sends only what its caller passes and trusts nothing in the answer.
+// Package model sends prompts to a language model, which writes the programs of agent tasks. It reaches the model
+// through an OpenAI-compatible API, the Messages API, or MCP sampling, which uses the model of the MCP client. The
+// package sends only what its caller passes, and trusts nothing in the answer.
 package model
 
 import (
@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// The roles of messages.
+// Roles of messages.
 const (
 	User      = "user"
 	Assistant = "assistant"
@@ -25,18 +25,20 @@ type PromptMessage struct {
 type ModelPrompt struct {
 	System    string
 	Messages  []PromptMessage
-	MaxTokens int              // maximum tokens of the answer
-	Told      func(int)        // is called with the number of received bytes; may be nil
-	Count     func(string) int // counts the tokens of a text if the endpoint does not; nil means a quarter of its bytes
+	MaxTokens int       // maximum number of tokens of the answer
+	Told      func(int) // called with the number of bytes received; may be nil
+	// Count returns the number of tokens of a text. It is used if the endpoint reports no counts. If it is nil, a
+	// quarter of the number of bytes is used.
+	Count func(string) int
 }
 
-// ModelReply holds the answer of a model and the tokens used.
+// ModelReply holds the answer of a model and the number of tokens used.
 type ModelReply struct {
 	Text   string
-	Model  string // its own name
-	Input  int    // tokens
+	Model  string // name by which the model calls itself
+	Input  int    // number of tokens of the prompt
 	Output int
-	// Estimated means that Retort has counted the tokens itself because the endpoint did not report them.
+	// Estimated means that Retort has estimated token counts because the endpoint did not report them.
 	Estimated bool
 	// Cut means that the model stopped because the answer reached the requested maximum length.
 	Cut bool
@@ -46,11 +48,11 @@ type ModelReply struct {
 // the kind is upstream_timeout or upstream_gone. If ctx was cancelled, the kind is cancelled.
 type Model interface {
 	Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error)
-	// Name returns the model's name, for display to users.
+	// Name returns the model's name to show to users.
 	Name() string
 }
 
-// estimateTokens returns the reply with estimates for the token counts that the endpoint did not report.
+// estimateTokens returns the reply with estimates of the token counts that the endpoint did not report.
 func estimateTokens(r ModelReply, p ModelPrompt) ModelReply {
 	count := p.Count
 	if count == nil {
@@ -74,11 +76,11 @@ func goneError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "model", format, args...)
 }
 
-// declinedError returns the error of a model that refuses to answer.
+// declinedError returns the error for a model that declines to answer.
 func declinedError(why string) *core.Error {
 	return core.Errorf(core.KindPolicy, "model", "the model declined: %s", core.EscapeIllegible(clipText(why, maxQuotedError))).
 		WithHint("rephrase the task, or write the program yourself")
 }
 
-// maxQuotedError bounds how much of an endpoint's own message is quoted, in bytes.
+// maxQuotedError bounds how much of an endpoint's error message is quoted, in bytes.
 const maxQuotedError = 300

@@ -37,7 +37,7 @@ func TestFormats(t *testing.T) {
 	for _, f := range []model.APIFormat{model.OpenAI, model.Anthropic} {
 		for name, c := range map[string]struct {
 			steps   []modeltest.ScriptedStep
-			text    string // of the answer
+			text    string // text of the answer
 			kind    core.Kind
 			said    string
 			asked   int

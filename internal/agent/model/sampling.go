@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// ClientModel uses the model of the MCP client (MCP sampling).
+// ClientModel uses the model of the MCP client, through MCP sampling.
 type ClientModel struct{}
 
 // Name returns a text for users in place of a model name, because the client chooses the model.

@@ -16,14 +16,14 @@ const maxEvent = 1 << 20
 
 // partialReply collects the parts of an answer while it is streamed.
 type partialReply struct {
-	most    int // bytes of text
+	most    int // maximum size of the text, in bytes
 	told    func(int)
 	text    strings.Builder
 	refusal strings.Builder
 	last    replyChunk
 }
 
-// addChunk adds a piece of the answer, and reports whether the answer has reached its maximum length.
+// addChunk adds a piece of the answer. It reports whether the answer has reached its maximum length.
 func (a *partialReply) addChunk(p replyChunk) (full bool) {
 	a.text.WriteString(p.text)
 	a.refusal.WriteString(p.refusal)
@@ -40,8 +40,8 @@ func (a *partialReply) addChunk(p replyChunk) (full bool) {
 	return a.text.Len() > a.most || a.refusal.Len() > a.most
 }
 
-// finishReply returns the collected answer as a ModelReply, or an error if the model declined to answer. The argument
-// full says whether the answer has reached its maximum length.
+// finishReply returns the collected answer as a ModelReply, or an error if the model declined to answer. full says
+// whether the answer has reached its maximum length.
 func (a *partialReply) finishReply(full bool) (ModelReply, *core.Error) {
 	switch {
 	case a.refusal.Len() > 0:
@@ -70,8 +70,8 @@ func (a *partialReply) readDocument(body io.Reader, parse chunkParser) (ModelRep
 	return a.finishReply(a.addChunk(p))
 }
 
-// readEvents reads server-sent events until the answer is complete or reaches its maximum length. It reads nothing after
-// that.
+// readEvents reads server-sent events until the answer is complete or reaches its maximum length. It does not read any
+// further.
 func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (ModelReply, *core.Error) {
 	in := bufio.NewReaderSize(body, maxEvent)
 	for {

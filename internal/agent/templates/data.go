@@ -1,10 +1,10 @@
 package templates
 
-// What templates are filled in with. A field that is empty is there nevertheless: "", false, 0 or null.
+// The data with which templates are rendered. Fields without a value are present in the data as "", false, 0 or null.
 
 // SystemData holds the data with which the template system.md is rendered.
 type SystemData struct {
-	Language string `json:"language"` // "TypeScript", "Python"
+	Language string `json:"language"` // "TypeScript", "JavaScript" or "Python"
 	Python   bool   `json:"python"`
 }
 
@@ -13,20 +13,20 @@ type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
 	Python   bool        `json:"python"`
-	Inputs   string      `json:"inputs"` // JSON, or ""
+	Inputs   string      `json:"inputs"` // inputs of the task as JSON; "" if the task has no inputs
 	Tools    []ToolData  `json:"tools"`
 	Skills   []SkillUse  `json:"skills"`
-	Effects  []EffectOne `json:"effects"` // side effects that tools of the task may have
+	Effects  []EffectOne `json:"effects"` // calls with effects that earlier programs of the task have made
 }
 
 // ToolData describes one tool in the data of a prompt.
 type ToolData struct {
-	Name       string `json:"name"`       // as the program writes it
-	Definition string `json:"definition"` // in one line, or in full
-	Effect     string `json:"effect"`     // "read", "write", "irreversible"
+	Name       string `json:"name"`       // name by which a program calls the tool
+	Definition string `json:"definition"` // definition of the tool, in one line or in full
+	Effect     string `json:"effect"`     // "read", "write" or "irreversible"
 }
 
-// SkillUse describes a saved skill that may fit the task.
+// SkillUse describes a saved skill (a stored program) that may fit the task.
 type SkillUse struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -37,13 +37,13 @@ type SkillUse struct {
 // EffectOne describes one call with effects that an earlier program of the task has made.
 type EffectOne struct {
 	Tool      string `json:"tool"`
-	Arguments string `json:"arguments"` // JSON
-	State     string `json:"state"`     // its result
+	Arguments string `json:"arguments"` // arguments of the call, as JSON
+	State     string `json:"state"`     // what is known about the call's result
 }
 
 // RepairData holds the data with which the template repair.md is rendered.
 type RepairData struct {
-	Program bool        `json:"program"` // there was one
+	Program bool        `json:"program"` // whether the model's answer contained a program
 	Status  string      `json:"status"`
 	Kind    string      `json:"kind"`
 	Message string      `json:"message"`
@@ -51,7 +51,7 @@ type RepairData struct {
 	Frame   string      `json:"frame"`
 	Line    int         `json:"line"`
 	Effects []EffectOne `json:"effects"`
-	Left    int         `json:"left"` // attempts after this one
+	Left    int         `json:"left"` // number of attempts after the next one
 }
 
 // SkillData holds the data with which the template skill.md is rendered. The result is the part of SKILL.md below its
@@ -59,10 +59,10 @@ type RepairData struct {
 type SkillData struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
-	Language    string         `json:"language"` // for a code fence: "ts", "python"
+	Language    string         `json:"language"` // language of a code fence: "ts" or "python"
 	Use         string         `json:"use"`
 	Functions   []FunctionData `json:"functions"`
-	Example     string         `json:"example"` // arguments for the command line, with a leading blank
+	Example     string         `json:"example"` // arguments of an example on the command line, with a leading space
 	Tools       []string       `json:"tools"`
 }
 
@@ -72,24 +72,24 @@ type FunctionData struct {
 	Doc       string `json:"doc"`
 }
 
-// WrapperData has the data for the template of a wrapper file: a generated file with the functions through which
-// programs call a server's tools. The rendered text must contain Code unchanged.
+// WrapperData holds the data with which the template of a wrapper file is rendered. A wrapper file is a generated file
+// with the functions through which programs call a server's tools. The rendered text must contain Code unchanged.
 type WrapperData struct {
 	Path string `json:"path"`
 	Code string `json:"code"`
 }
 
-// StubData has the data for the template that describes a tool to a model. The rendered text must contain Definition
-// unchanged.
+// StubData holds the data with which the template that describes a tool to a model is rendered. The rendered text must
+// contain Definition unchanged.
 type StubData struct {
 	Server     string `json:"server"`
-	Tool       string `json:"tool"`       // as the server calls it
-	Name       string `json:"name"`       // as the program writes it
-	Definition string `json:"definition"` // its signature in one line, or in full
+	Tool       string `json:"tool"`       // name by which the server calls the tool
+	Name       string `json:"name"`       // name by which a program calls the tool
+	Definition string `json:"definition"` // signature of the tool, in one line or in full
 	Full       bool   `json:"full"`
 }
 
-// ExampleData returns example data for the named template. A template is rendered with it to check it for errors.
+// ExampleData returns example data for a template. Rendering the template with this data shows whether it has errors.
 func ExampleData(name TemplateName) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
 	switch name {
@@ -122,8 +122,8 @@ func ExampleData(name TemplateName) any {
 // ExampleDefinition is the tool definition in the example data.
 const ExampleDefinition = "sample.listThings(): Promise<any>"
 
-// ExampleCode returns the generated code in the example data with which the template of a wrapper file is checked. A
-// wrapper file contains the functions with which programs call a server's tools.
+// ExampleCode returns the code in the example data for the template of a wrapper file. A wrapper file contains the
+// functions with which programs call a server's tools.
 func ExampleCode(name TemplateName) string {
 	if name == WrapperPy {
 		return "example_of_a_wrapper = 1\n"

@@ -8,9 +8,9 @@ import (
 	"text/template/parse"
 )
 
-// Bounds on rendering one text.
+// Limits for rendering one text.
 const (
-	maxOutput = 1 << 20 // bytes
+	maxOutput = 1 << 20 // maximum size of the text, in bytes
 	maxSteps  = 100_000
 )
 
@@ -47,8 +47,8 @@ type scopedVariable struct {
 	value any
 }
 
-// renderFailure is the value with which a templateWriter panics to report an error. It holds the position in the
-// template.
+// renderFailure is the value with which a templateWriter panics to report an error. The error contains the position in
+// the template.
 type renderFailure struct{ err error }
 
 // loopExit is the value with which the template actions break and continue panic. The loop recovers from the panic.
@@ -295,8 +295,8 @@ func (w *templateWriter) lookupVariable(n *parse.VariableNode) any {
 	return nil
 }
 
-// lookupField returns the value at a path of member names. A missing member is an error, because its name is probably
-// misspelled.
+// lookupField returns the value at a path of member names. It returns an error for a missing member, because the name
+// is probably misspelled.
 func (w *templateWriter) lookupField(n parse.Node, v any, path []string) any {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

@@ -12,7 +12,7 @@ import (
 
 // templateFunc represents a function that templates can call.
 type templateFunc struct {
-	least, most int // arguments
+	least, most int // minimum and maximum number of arguments
 	call        func(args []any) (any, error)
 }
 
@@ -45,8 +45,8 @@ func builtinFuncs() map[string]templateFunc {
 	}
 }
 
-// firstOf returns the first argument that counts as true (see isTruthy) or, if wanted is false, the first that counts
-// as false. If all arguments count as false, it returns the last one.
+// firstOf returns the first argument for which isTruthy returns wanted. If no argument does, it returns the last
+// argument.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
 		if isTruthy(a) == wanted {

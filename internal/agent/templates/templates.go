@@ -1,7 +1,7 @@
 // Package templates renders the texts that Retort writes for models and into files: prompts, program skeletons,
 // SKILL.md and the text around generated wrapper code. A project may override the templates. They use the syntax of
-// text/template. The package executes them itself, because text/template calls methods by name, and the linker then
-// has to keep every method of the program in the binary.
+// text/template, but this package executes them itself. The package text/template calls methods by name, so that the
+// linker has to keep every method of the program in the binary.
 package templates
 
 import (
@@ -21,17 +21,17 @@ import (
 // TemplateName is the file name of a template.
 type TemplateName string
 
-// The names of all templates.
+// Names of all templates. Each comment names the type of the data in parentheses.
 const (
-	System     TemplateName = "system.md"   // tells a model how to write programs: language
-	Task       TemplateName = "task.md"     // asks for a program: task, language, inputs, tools, skills, skeleton
-	Repair     TemplateName = "repair.md"   // describes a refused or failed program: error, effects, left
-	SkeletonTS TemplateName = "skeleton.ts" // a starting program: task, tools, inputs
+	System     TemplateName = "system.md"   // tells a model how to write programs (SystemData)
+	Task       TemplateName = "task.md"     // asks a model for a program (TaskData)
+	Repair     TemplateName = "repair.md"   // reports a refused or failed program to a model (RepairData)
+	SkeletonTS TemplateName = "skeleton.ts" // skeleton of a program (TaskData)
 	SkeletonPy TemplateName = "skeleton.py"
-	Skill      TemplateName = "skill.md"   // the text of SKILL.md: name, description, use, functions, tools
-	WrapperTS  TemplateName = "wrapper.ts" // the file of a tool: server, tool, code
-	WrapperPy  TemplateName = "wrapper.py" // the same of a server
-	StubTS     TemplateName = "stub.ts"    // describes a tool to a model: server, tool, name, definition, full
+	Skill      TemplateName = "skill.md"   // body of SKILL.md (SkillData)
+	WrapperTS  TemplateName = "wrapper.ts" // wrapper file of one tool (WrapperData)
+	WrapperPy  TemplateName = "wrapper.py" // wrapper file of one server (WrapperData)
+	StubTS     TemplateName = "stub.ts"    // describes a tool to a model (StubData)
 	StubPy     TemplateName = "stub.py"
 )
 
@@ -49,11 +49,11 @@ const maxTemplate = 256 << 10
 // TemplateSet holds the templates of a project. It is immutable.
 type TemplateSet struct {
 	trees map[TemplateName]*parse.Tree
-	files map[TemplateName]string // files that override the built-in ones
+	files map[TemplateName]string // paths of the files that override built-in templates
 }
 
-// Open reads the templates of a folder and uses the built-in text for those that the folder does not have. The folder
-// need not exist. The error names the first fault, with file and line.
+// Open reads the templates in a folder. For templates that the folder does not contain, it uses the built-in text. The
+// folder may be missing. The error names the first fault, with file and line.
 func Open(dir string) (*TemplateSet, *core.Error) {
 	s := &TemplateSet{trees: map[TemplateName]*parse.Tree{}, files: map[TemplateName]string{}}
 	for _, name := range TemplateNames() {
@@ -92,7 +92,7 @@ func BuiltinText(name TemplateName) (string, error) {
 	return string(text), err
 }
 
-// readTemplate reads a template file from the folder. A link to a place outside the folder is an error.
+// readTemplate reads a template file from the folder. It refuses a link to a place outside the folder.
 func readTemplate(dir string, name TemplateName) (string, error) {
 	if dir == "" {
 		return "", fs.ErrNotExist
@@ -118,8 +118,8 @@ func readTemplate(dir string, name TemplateName) (string, error) {
 	return string(text), err
 }
 
-// checkUnknownFiles returns an error if the folder has files that are not templates. Otherwise a misspelled name would
-// silently have no effect.
+// checkUnknownFiles returns an error if the folder has files that are not templates. A template with a misspelled name
+// would otherwise be ignored silently.
 func checkUnknownFiles(dir string) *core.Error {
 	if dir == "" {
 		return nil
@@ -151,7 +151,7 @@ func checkUnknownFiles(dir string) *core.Error {
 // template is used.
 func (s *TemplateSet) OverriddenFile(name TemplateName) string { return s.files[name] }
 
-// Render renders a template with data, which is first converted to objects, arrays, strings and numbers as
+// Render renders a template with data. It first converts data to objects, arrays, strings and numbers, as
 // encoding/json does.
 func (s *TemplateSet) Render(name TemplateName, data any) (string, *core.Error) {
 	text, err := json.Marshal(data)
@@ -169,7 +169,7 @@ func (s *TemplateSet) Render(name TemplateName, data any) (string, *core.Error) 
 	return out, nil
 }
 
-// WriteBuiltins writes the built-in templates that are missing in the folder and returns their names.
+// WriteBuiltins writes those built-in templates to the folder that it does not contain yet. It returns their names.
 func WriteBuiltins(dir string) ([]string, *core.Error) {
 	written := []string{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -49,8 +49,8 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestWrong checks that each error in a template is reported with its position, and that rendering stops if it takes
-// too many steps or the output becomes too long.
+// TestWrong checks that each error in a template is reported with its position. It also checks that rendering stops if
+// it takes too many steps or the output becomes too long.
 func TestWrong(t *testing.T) {
 	for _, c := range [][2]string{
 		{"a\nb {{.nane}}", "t:2:4: .nane does not exist here; the existing names are .list, .name"},

@@ -1,5 +1,5 @@
-// Package canonjson converts JSON to a canonical form, so that the engine can tell whether two calls have equal
-// arguments. It does no I/O.
+// Package canonjson converts JSON to a canonical form. The engine compares canonical forms to decide whether two calls
+// have equal arguments. The package does no I/O.
 package canonjson
 
 import (
@@ -12,9 +12,9 @@ import (
 
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
-// MarshalOrKeep returns the canonical form of raw. Unlike MarshalCanonical it accepts repeated member names and keeps
-// the last value. It returns raw unchanged if raw is not JSON. It must be used only where the result replaces raw, so
-// that every later reader sees the same value.
+// MarshalOrKeep returns the canonical form of raw, or raw itself if raw is not JSON. Unlike MarshalCanonical it
+// accepts an object with a repeated key, and keeps the last value of that key. It must be used only where the result
+// replaces raw, so that all later readers see the same value.
 func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -29,10 +29,9 @@ func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// MarshalCanonical returns raw with sorted keys and without white space between tokens. Numbers keep their digits,
-// and <, > and & are not escaped. It returns an error if raw is not exactly one JSON value, or if servers could read
-// raw differently. That is so if raw contains invalid UTF-8, an unpaired surrogate, or an object that contains a key
-// twice.
+// MarshalCanonical returns raw with sorted keys and without white space between tokens. Numbers keep their digits, and
+// <, > and & are not escaped. It returns an error if raw is not exactly one JSON value, or if servers could read raw
+// in different ways. Such JSON contains invalid UTF-8, an unpaired surrogate, or an object that contains a key twice.
 func MarshalCanonical(raw json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errAmbiguous
@@ -57,8 +56,8 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// OrRaw returns the canonical form of raw, or raw itself if MarshalCanonical fails. Two texts without a canonical
-// form are thus considered equal only if their bytes are equal.
+// OrRaw returns the canonical form of raw, or raw itself if MarshalCanonical fails. Two texts without a canonical form
+// therefore count as equal only if their bytes are equal.
 func OrRaw(raw json.RawMessage) json.RawMessage {
 	if c, err := MarshalCanonical(raw); err == nil {
 		return c
@@ -66,7 +65,8 @@ func OrRaw(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decodeValue reads the next value of valid JSON. It returns an error for JSON that servers could read differently.
+// decodeValue reads the next value of valid JSON. It returns an error for JSON that servers could read in different
+// ways.
 func decodeValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {

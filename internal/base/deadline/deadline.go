@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// With returns a context that ends when the duration d of active time has passed, with the cause
-// context.DeadlineExceeded. core.PauseClock stops the clock of this context and of its parent contexts.
+// With returns a context that ends after the duration d of active time. Its cause is then context.DeadlineExceeded.
+// core.PauseClock stops the clocks of this context and of its parent contexts.
 func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithCancelCause(ctx)
 	c := &runClock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
@@ -18,8 +18,7 @@ func With(ctx context.Context, d time.Duration) (context.Context, context.Cancel
 	return core.WithPause(timed, c.pauseClock), func() { c.stopClock(); cancel(context.Canceled) }
 }
 
-// runClock cancels an operation after it has run for a given time. Time during which the clock is stopped does not
-// count.
+// runClock cancels an operation after it has run for a given time. Time while the clock is stopped does not count.
 type runClock struct {
 	outer context.Context
 	end   func()

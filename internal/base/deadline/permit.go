@@ -7,11 +7,11 @@ import (
 	"retort/internal/core"
 )
 
-// recheckInterval sets how often WhilePermitted checks that a running operation is still permitted.
+// recheckInterval is the interval at which WhilePermitted checks that a running operation is still permitted.
 const recheckInterval = 500 * time.Millisecond
 
-// WhilePermitted returns a context that ends within recheckInterval after the core.Permit of ctx becomes invalid. Its
-// cause is the reason for that. The caller must call stop when it no longer needs the context.
+// WhilePermitted returns a context that ends when the core.Permit of ctx becomes invalid, at most recheckInterval
+// later. Its cause is the reason for that. The caller must call stop when it no longer needs the context.
 func WhilePermitted(ctx context.Context) (permitted context.Context, stop context.CancelFunc) {
 	p := core.PermitOf(ctx)
 	permitted, end := context.WithCancelCause(ctx)

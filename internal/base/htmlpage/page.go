@@ -11,17 +11,17 @@ import (
 // Page represents one HTML file.
 type Page struct {
 	Title    string
-	Lead     []string // paragraphs
+	Lead     []string // paragraphs of text below the title
 	Sections []PageSection
 }
 
 // PageSection represents a part of a page. Empty fields are omitted.
 type PageSection struct {
 	Title string
-	Text  []string   // paragraphs
-	Bars  []ChartBar // of one scale
-	Unit  string     // of the bars
-	Notes []string   // a list
+	Text  []string   // paragraphs of text
+	Bars  []ChartBar // rows of the chart, all drawn to the same scale
+	Unit  string     // unit of the bars' lengths
+	Notes []string   // items of a bulleted list
 	Table PageTable
 }
 
@@ -123,7 +123,7 @@ func writeRow(b *strings.Builder, cell string, texts []string) {
 	b.WriteString("</tr>\n")
 }
 
-// Dimensions of a chart, in units of its SVG coordinate system.
+// Dimensions of a chart, in units of the SVG coordinate system.
 const (
 	nameWidth  = 230
 	barsWidth  = 600
@@ -133,7 +133,7 @@ const (
 
 var barColours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// drawBars draws all bars of the section to the same scale. After each bar it writes the sum of the bar's parts.
+// drawBars draws all bars of the section to the same scale. It writes the sum of each bar's parts after the bar.
 func (s PageSection) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {
@@ -166,7 +166,7 @@ func (bar ChartBar) totalLength() (sum float64) {
 	return sum
 }
 
-// appendNames appends the names of the bar's parts to the list names, except those that the list already contains.
+// appendNames appends the names of the bar's parts to names, except those that names already contains.
 func (bar ChartBar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
 		if nameIndex(names, p.Name) < 0 {

@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Cursor reads JSON that lies in memory. It finds where values end and does not check them: for text that is not
-// valid JSON, its results are arbitrary, but it never reads outside of Text. Use a Scanner to check JSON.
+// Cursor reads JSON that is in memory. It finds the ends of values, but does not check the values. For text that is
+// not valid JSON its results are arbitrary, but it never reads outside of Text. Use a Scanner to check JSON.
 type Cursor struct {
 	Text []byte
-	At   int // offset of the next byte
+	At   int // offset in Text of the next byte to read
 }
 
-// Next skips white space and returns the byte after it, without reading that byte. It returns 0 at the end.
+// Next skips white space and returns the byte after it. It does not move past that byte. It returns 0 at the end of
+// the text.
 func (c *Cursor) Next() byte {
 	for c.At < len(c.Text) {
 		switch b := c.Text[c.At]; b {
@@ -29,7 +30,7 @@ func (c *Cursor) Next() byte {
 	return 0
 }
 
-// Accept skips white space and reads the byte b if it comes next. It reports whether it did.
+// Accept skips white space. If the next byte is b, Accept reads it and returns true. Otherwise it returns false.
 func (c *Cursor) Accept(b byte) bool {
 	if c.Next() != b || c.At >= len(c.Text) {
 		return false
@@ -38,8 +39,8 @@ func (c *Cursor) Accept(b byte) bool {
 	return true
 }
 
-// ReadString reads the string that begins at At and returns it with its quotes. escaped reports whether it contains
-// escapes. ok is false if no string begins there or if it does not end.
+// ReadString reads the string that begins at offset At, and returns it with its quotes. escaped reports whether the
+// string contains escapes. ok is false if no string begins at At or if the string does not end.
 func (c *Cursor) ReadString() (quoted []byte, escaped, ok bool) {
 	start := c.At
 	if start >= len(c.Text) || c.Text[start] != '"' {
@@ -54,7 +55,8 @@ func (c *Cursor) ReadString() (quoted []byte, escaped, ok bool) {
 	return c.Text[start:c.At], escaped, true
 }
 
-// ReadWord reads and returns a number, true, false or null: all bytes up to a comma, a closing bracket or white space.
+// ReadWord reads and returns a number, true, false or null. It takes all bytes up to a comma, a closing bracket or
+// white space.
 func (c *Cursor) ReadWord() []byte {
 	start := c.At
 	for c.At < len(c.Text) {
@@ -67,7 +69,8 @@ func (c *Cursor) ReadWord() []byte {
 	return c.Text[start:]
 }
 
-// SkipValue reads one value, after white space. It returns false if no value begins there or if the value does not end.
+// SkipValue skips white space and the value after it. It returns false if there is no value or if the value does not
+// end.
 func (c *Cursor) SkipValue() bool {
 	switch c.Next() {
 	case '{', '[':
@@ -83,7 +86,7 @@ func (c *Cursor) SkipValue() bool {
 	return true
 }
 
-// SkipOpen reads the rest of the innermost open object or array, including its closing bracket. It returns false if
+// SkipOpen skips the rest of the innermost open object or array, including its closing bracket. It returns false if
 // the closing bracket is missing.
 func (c *Cursor) SkipOpen() bool {
 	for open := 1; c.At < len(c.Text); {
@@ -105,8 +108,8 @@ func (c *Cursor) SkipOpen() bool {
 	return false
 }
 
-// StringEnd returns the offset of the closing quote of a string whose contents begin at i, or len(text) if there is
-// none. escaped reports whether the string contains escapes.
+// StringEnd returns the offset of the closing quote of a string whose contents begin at i. It returns len(text) if the
+// string does not end. escaped reports whether the string contains escapes.
 func StringEnd(text []byte, i int) (end int, escaped bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {
@@ -130,7 +133,8 @@ func StringEnd(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// Items returns an iterator over the items of an array, as written. array must be valid JSON.
+// Items returns an iterator over the items of an array. Each item is the part of the text that contains it. array must
+// be valid JSON.
 func Items(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		c := Cursor{Text: array}
@@ -143,8 +147,8 @@ func Items(array []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Members returns an iterator over the members of an object in the order in which they are written: the key, quoted
-// as written, and the value. object must be valid JSON.
+// Members returns an iterator over the members of an object, in the order of the text. It yields the key, quoted as in
+// the text, and the value. object must be valid JSON.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		c := Cursor{Text: object}
@@ -171,8 +175,8 @@ func IsNumber(s string) bool {
 	return n.isComplete()
 }
 
-// Unquote decodes a quoted JSON string as encoding/json does: lone surrogates and invalid UTF-8 become U+FFFD. ok is
-// false if the string is not valid. The result may share memory with quoted.
+// Unquote decodes a quoted JSON string as encoding/json does. Unpaired surrogates and invalid UTF-8 become U+FFFD. ok
+// is false if the string is not valid. The result may share memory with quoted.
 func Unquote(quoted string) (text string, ok bool) {
 	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
 		return "", false
@@ -214,8 +218,8 @@ func toValidUTF8(s string) string {
 	return strings.Map(func(r rune) rune { return r }, s)
 }
 
-// decodeEscape decodes the escape sequence, or the surrogate pair of two sequences, at the start of s. n is the
-// number of bytes of s that it takes up, or 0 if the sequence is invalid.
+// decodeEscape decodes the escape sequence at the start of s, or the two sequences of a surrogate pair. n is the
+// number of bytes that it has decoded, or 0 if the sequence is invalid.
 func decodeEscape(s string) (r rune, n int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -243,8 +247,8 @@ func decodeEscape(s string) (r rune, n int) {
 	return utf8.RuneError, width
 }
 
-// decodeHex decodes an escape sequence with four hexadecimal digits, such as \u00e9, at the start of s. It returns
-// false if s does not begin with one.
+// decodeHex decodes an escape sequence with four hexadecimal digits, such as \u00e9, at the start of s. Its second
+// result is false if s does not begin with such a sequence.
 func decodeHex(s string) (r rune, ok bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -1,5 +1,6 @@
-// Package jsonscan splits JSON into tokens as it arrives. The input may arrive in pieces of any size, and the scanner
-// stores none of it. It accepts the same input as encoding/json, up to MaxDepth.
+// Package jsonscan splits JSON into tokens while it is being received. The input may be split into pieces of any size.
+// The scanner does not store the input. It accepts the same documents as encoding/json, up to a nesting depth of
+// MaxDepth.
 package jsonscan
 
 import (
@@ -10,26 +11,26 @@ import (
 // Kind is the type of a piece of JSON, such as a string or the start of an object.
 type Kind uint8
 
-// The kinds of pieces that Scanner.Next returns.
+// Kinds of pieces that Scanner.Next returns.
 const (
 	Space Kind = iota
-	Open       // { or [
-	Close      // } or ]
+	Open       // "{" or "["
+	Close      // "}" or "]"
 	Colon
 	Comma
-	Key     // a part of a string that is a key, with its quotes
-	String  // a part of another string, with its quotes
-	Literal // a part of a number, or of true, false, null
+	Key     // part of a key of an object, including its quotes
+	String  // part of a string that is not a key, including its quotes
+	Literal // part of a number or of true, false or null
 )
 
 // MaxDepth bounds the nesting depth of objects and arrays. The scanner rejects deeper input.
 const MaxDepth = 1000
 
-// Error says why the input is not valid JSON, and at which offset.
+// Error describes why the input is not valid JSON. At is the position of the error.
 type Error struct {
-	At       int64 // bytes before
+	At       int64 // number of bytes before the error
 	What     string
-	Trailing bool // all before was a whole value
+	Trailing bool // whether the error is data after a complete value
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.What, e.At) }
@@ -38,42 +39,43 @@ type scanState uint8
 
 const (
 	wantValue   scanState = iota
-	wantElement           // or the end of an array
-	wantMember            // or the end of an object
+	wantElement           // value or the end of an array
+	wantMember            // key or the end of an object
 	wantKey
 	wantColon
-	wantComma // or an end
+	wantComma // comma, or the end of a container or of the document
 )
 
-// Scanner reads one JSON value with white space around it. The zero value is ready to use.
+// Scanner reads one JSON value, which may have white space around it. The zero value is ready to use.
 type Scanner struct {
-	stack  []byte // of what is open: { and [
+	stack  []byte // the open containers, outermost first: '{' or '['
 	state  scanState
 	at     int64
-	quoted bool        // in a string
-	key    bool        // which is a key
-	escape int8        // in an escape: -1 behind the backslash, else digits to come
-	number numberState // in a number
-	word   string      // what must follow of true, false, null
+	quoted bool        // whether the scanner is inside a string
+	key    bool        // whether that string is a key
+	escape int8        // state of an escape: -1 after the backslash, otherwise the number of digits that must follow
+	number numberState // state of the current number; none outside of numbers
+	word   string      // bytes of true, false or null that must follow
 	failed *Error
 }
 
-// NestingDepth returns the number of objects and arrays that are open. A container is open from the end of its Open
-// piece until its Close piece is read.
+// NestingDepth returns the number of open objects and arrays. Such a container is open after Next has returned its
+// Open piece and until Next returns its Close piece.
 func (s *Scanner) NestingDepth() int { return len(s.stack) }
 
 // InObject reports whether the innermost open container is an object and not an array.
 func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
 
-// InString reports whether the scanner is inside a string, because the last piece did not contain its end.
+// InString reports whether the scanner is inside a string because the last piece did not contain the end of the
+// string.
 func (s *Scanner) InString() bool { return s.quoted }
 
 // ByteOffset returns the number of bytes read so far.
 func (s *Scanner) ByteOffset() int64 { return s.at }
 
-// Next reads the first piece of JSON in p, which must not be empty, and returns the piece's kind and length. A string
-// or literal that continues after p is returned in several pieces. The error is an *Error. Every later call returns
-// it again.
+// Next reads the first piece of JSON in p, which must not be empty. It returns the kind and the length of the piece.
+// It returns a string or literal that continues after p in several pieces. The error is an *Error. After an error,
+// every later call returns the same error.
 func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed
@@ -86,7 +88,7 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	return kind, n, nil
 }
 
-// CheckEnd returns an error if the value is incomplete. It must be called when there is no more input.
+// CheckEnd returns an error if the value is incomplete. Call it when there is no more input.
 func (s *Scanner) CheckEnd() error {
 	if s.failed == nil && (s.quoted || s.word != "" || !s.number.isComplete() || len(s.stack) > 0 || s.state != wantComma) {
 		s.setError("the JSON ends in the middle")
@@ -172,8 +174,8 @@ func (s *Scanner) readValue(p []byte) (Kind, int) {
 	return Literal, s.readLiteral(p)
 }
 
-// readText reads the rest of a string or key, beginning at p[i]. It returns the kind and the index after the closing
-// quote, or len(p) if the string continues in the next piece of input.
+// readText reads the rest of a string or key, starting at p[i]. It returns the kind, and the index after the closing
+// quote. If the string continues in the next piece of input, it returns len(p) as the index.
 func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	kind := String
 	if s.key {
@@ -203,8 +205,7 @@ func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	return kind, len(p)
 }
 
-// plainLength returns how many bytes at the start of p can be skipped: they neither end the string nor need to be
-// validated.
+// plainLength returns the number of bytes at the start of p that neither end the string nor need to be validated.
 func plainLength(p []byte) int {
 	for i, c := range p {
 		if c == '"' || c == '\\' || c < ' ' {
@@ -227,8 +228,7 @@ func (s *Scanner) readEscaped(c byte) {
 	}
 }
 
-// readLiteral continues to read a number or a word such as true. It returns n == 0 if the literal had already ended
-// before p.
+// readLiteral continues to read a number or a word such as true. It returns n == 0 if the literal ends where p begins.
 func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
@@ -271,7 +271,7 @@ func (n numberState) isComplete() bool {
 	return n == none || n == zero || n == digits || n == fraction || n == power
 }
 
-// nextState returns the state after one more byte, or the state none if the byte is not part of the number.
+// nextState returns the state after one more byte. It returns the state none if the byte is not part of the number.
 func (n numberState) nextState(c byte) numberState {
 	digit := '0' <= c && c <= '9'
 	switch {

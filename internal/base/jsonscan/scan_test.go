@@ -14,8 +14,8 @@ var documents = []string{
 	`{1:2}`, `[1 2]`, `]`, `}`, `[}`, `{]`, `tru`, `truex`, `nul`, "\"\n\"", `"\x"`, `"\u12g4"`, `{} {}`, `1 2`, ``, ` `, `[[[[]]]]`, `{"a":{"b":[{"c":[]}]}}`, `"\ud800"`, `[1.5E-3,"a"]`, `-0`, `+1`, `0x1`, "\xff", "\"\xff\"",
 }
 
-// whole scans data in pieces of at most n bytes. It reports whether data is valid and returns the greatest nesting
-// depth.
+// whole scans data in pieces of at most n bytes. It reports whether data is valid JSON, and returns the greatest
+// nesting depth.
 func whole(data []byte, n int) (ok bool, depth int) {
 	var s Scanner
 	for len(data) > 0 {

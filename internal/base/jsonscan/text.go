@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// DecodeText returns a reader that decodes the escapes of a JSON string. r must yield the content of a valid string
-// without its quotes. Unpaired surrogates become U+FFFD.
+// DecodeText returns a reader that decodes the escapes of a JSON string. The reader r must yield the contents of a
+// valid string without its quotes. Unpaired surrogates become U+FFFD.
 func DecodeText(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
 
 type textReader struct {
 	in   io.Reader
-	raw  []byte // not yet decoded
-	out  []byte // decoded, not yet read
-	buf  []byte // of out
+	raw  []byte // input that is not decoded yet
+	out  []byte // decoded text that Read has not returned yet
+	buf  []byte // memory that out uses
 	done error
 }
 

@@ -1,6 +1,6 @@
 package jsonschema
 
-// checkApplied checks a value against the schemas that keywords such as allOf and $ref apply to the same value.
+// checkApplied checks a value against the schemas that keywords such as allOf apply to the same value.
 func (e *evaluator) checkApplied(r *appliedRules, v any, seen *evaluatedSet) bool {
 	ok := r.dynamicRef == nil || e.applyHere(e.resolveDynamic(r.dynamicRef), v, seen)
 	if r.not != nil && (ok || e.explaining) && e.applySilently(r.not, v, nil) && !e.exhausted {
@@ -36,8 +36,8 @@ func (e *evaluator) resolveDynamic(r *dynamicRef) *schemaNode {
 	return r.target
 }
 
-// anyOf checks that a value is valid for at least one branch of an anyOf. If it is valid for one branch, the
-// violations of the other branches are discarded.
+// anyOf checks that a value is valid for at least one schema of an anyOf. If it is, the violations of the other
+// schemas are discarded.
 func (e *evaluator) anyOf(branches []*schemaNode, v any, seen *evaluatedSet) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {

@@ -84,7 +84,7 @@ func (e *evaluator) checkContains(r *arrayRules, items []any, seen *evaluatedSet
 	return true
 }
 
-// findDuplicate returns the indexes of two equal items in an array, if there are any.
+// findDuplicate returns the indexes of two equal items in an array. It reports whether there are any.
 func (e *evaluator) findDuplicate(items []any) (i, j int, found bool) {
 	if len(items) > 20 {
 		return e.duplicateOfMany(items)
@@ -114,7 +114,7 @@ func (e *evaluator) duplicateOfMany(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// appendKey appends a text to b that encodes the value. Two values have the same text exactly if they are equal.
+// appendKey appends an encoding of the value to b. Two values have the same encoding if and only if they are equal.
 func (e *evaluator) appendKey(b []byte, v any) []byte {
 	if !e.spendSteps(1) {
 		return b

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// schemaCompiler compiles a decoded document. It first finds the possible targets of references, and then builds the
+// schemaCompiler compiles a decoded document. It first finds all possible targets of references. It then builds the
 // nodes that can be reached from the root.
 type schemaCompiler struct {
 	formats  FormatCheckers
-	origins  map[string]*resourceOrigin  // by absolute URI
-	begins   map[uintptr]*resourceOrigin // by the object where a resource begins
+	origins  map[string]*resourceOrigin  // origins by absolute URI
+	begins   map[uintptr]*resourceOrigin // origins by the identity of the object at which their resource begins
 	located  int
 	nodes    map[uintptr]*schemaNode
 	made     int
 	pending  []pendingRef
 	reached  map[*resourceOrigin]bool
 	dynamic  bool
-	patterns int // what is left for them
+	patterns int // number of instructions that further patterns may use
 }
 
-// pendingRef represents a reference in a node that is already built. Its target is determined later.
+// pendingRef represents a reference in a node that is already built. The target of the reference is resolved later.
 type pendingRef struct {
 	ref  string
 	home *resourceOrigin
@@ -89,7 +89,7 @@ func (c *schemaCompiler) resolveAll() error {
 	}
 }
 
-// makeAnchors builds the nodes that may be the target of a dynamic reference.
+// makeAnchors builds the nodes that may be targets of dynamic references.
 func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
@@ -110,8 +110,8 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	return nil
 }
 
-// compileNode returns the node of a subschema and builds it on the first call. For a value that is not a schema it
-// returns a node that accepts everything.
+// compileNode returns the node of a subschema. It builds the node on the first call. For a value that is not a schema
+// it returns a node that accepts everything.
 func (c *schemaCompiler) compileNode(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -195,7 +195,8 @@ func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	}
 }
 
-// keywordGroup is a set of kinds of keywords: those for objects, arrays, strings, numbers, or values of any type.
+// keywordGroup is a set of groups of keywords. There is a group for objects, arrays, strings and numbers each, and a
+// group for values of any type.
 type keywordGroup uint8
 
 const (
@@ -353,8 +354,8 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 	return r
 }
 
-// dynamicRef reads a dynamic reference. If its target at compile time is not a dynamic anchor, the reference behaves
-// like an ordinary $ref.
+// dynamicRef reads a dynamic reference. If its initial target is not a dynamic anchor, the reference behaves like an
+// ordinary $ref.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
 	r, c := &dynamicRef{target: anyNode}, b.schemaCompiler
@@ -372,7 +373,7 @@ func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	return r
 }
 
-// isAnchor reports whether n is the subschema with the given name as its $dynamicAnchor.
+// isAnchor reports whether n is the subschema whose $dynamicAnchor has the given name.
 func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
 	return ok && c.nodes[mapIdentity(obj)] == n && obj["$dynamicAnchor"] == name
@@ -381,8 +382,8 @@ func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 // keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
 func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.keywordValue(b.obj, keyword) }
 
-// subschemaNode returns the node of the subschema that is the value of a keyword. It returns nil if the keyword is
-// missing or its value is not a schema.
+// subschemaNode returns the node of the subschema that is a keyword's value. It returns nil if the keyword is missing
+// or its value is not a schema.
 func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
 	v := b.keywordValue(keyword)
 	switch v.(type) {
@@ -425,8 +426,8 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 	return nodes
 }
 
-// countOf returns the value of a keyword as an integer. 2.0 counts as 2. If the value is not a non-negative integer,
-// countOf returns the argument otherwise.
+// countOf returns the value of a keyword as an integer; 2.0 counts as 2. If the value is missing or not a non-negative
+// integer, it returns otherwise.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

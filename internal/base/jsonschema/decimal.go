@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// exactDecimal represents the number digits × 10^exp exactly. The digits neither begin nor end with 0. Zero has no
-// digits.
+// exactDecimal represents the number digits × 10^exp exactly. The digits neither begin nor end with 0. The number zero
+// has no digits.
 type exactDecimal struct {
 	negative bool
 	digits   string
 	exp      int64
 }
 
-// maxExp bounds the exponents of numbers. Larger numbers are treated as infinite, smaller ones as zero.
+// maxExp bounds the exponents of numbers. A larger exponent is replaced by maxExp, and a smaller one than -maxExp by
+// -maxExp.
 const maxExp = math.MaxInt32
 
 func numberText(v any) (string, bool) {
@@ -95,8 +96,8 @@ func (d exactDecimal) compareMagnitude(o exactDecimal) int {
 	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
 }
 
-// maxDigits bounds the digits of numbers that are divided, because the time of a division grows with the square of
-// the number of digits.
+// maxDigits bounds the digits of numbers that are divided. The time of a division grows with the square of the number
+// of digits.
 const maxDigits = 2_000
 
 // multipleOf reports whether d is an integer multiple of o.
@@ -121,7 +122,7 @@ func (d exactDecimal) multipleOf(o exactDecimal) bool {
 	return a.Mul(a, scale).Mod(a, b).Sign() == 0
 }
 
-// isInteger reports whether v is an integer. 1.0 and 1e3 are integers, too.
+// isInteger reports whether v is an integer. 1.0 and 1e3 are also integers.
 func isInteger(v any) bool {
 	s, ok := numberText(v)
 	if !ok {

@@ -7,23 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// evaluator checks one value. It stops at the first violation unless explaining is set. Then it collects all
-// violations.
+// evaluator checks one value. If explaining is set, it collects all violations. Otherwise it stops at the first one.
 type evaluator struct {
 	dynamic    bool
 	explaining bool
-	exhausted  bool // steps or depth: the value passes
+	exhausted  bool // whether maxSteps or maxDepth was exceeded; the value then counts as valid
 	steps      int
 	depth      int
-	scope      []*schemaResource // entered on the way here, if dynamic
-	path       []string          // to the value, if explaining
+	scope      []*schemaResource // resources entered on the current evaluation path; used only for dynamic references
+	path       []string          // names and indexes that lead to the value; used only if explaining is set
 	found      []Violation
 }
 
 // maxFound bounds the number of violations that are collected for one value.
 const maxFound = 1_000
 
-// spendSteps adds to the number of steps that the check has taken. It returns false if the number exceeds maxSteps.
+// spendSteps adds steps to the number of steps that the check has taken. It returns false if the sum exceeds maxSteps.
 func (e *evaluator) spendSteps(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
@@ -31,7 +30,8 @@ func (e *evaluator) spendSteps(steps int) bool {
 	return !e.exhausted
 }
 
-// addViolation collects a violation. It always returns false, so that a failing check can return its result.
+// addViolation collects a violation. It always returns false, so that a failing check can return the result of
+// addViolation.
 func (e *evaluator) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
@@ -40,8 +40,8 @@ func (e *evaluator) addViolation(v Violation) bool {
 	return false
 }
 
-// applyNode checks a value against a node. If the argument seen is not nil, applyNode records in it which properties
-// and items of the value the node has evaluated.
+// applyNode checks a value against a node. If seen is not nil, applyNode records in it which properties and items of
+// the value the node has evaluated.
 func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if n.anyResult {
 		return true
@@ -68,9 +68,8 @@ func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// applyHere checks the value v, which is already being checked against one schema, against another schema that a
-// keyword such as allOf applies to the same value. If the value is valid, applyHere records in the argument seen
-// which properties and items of the value that schema has evaluated.
+// applyHere checks v against another schema, which a keyword such as allOf applies to the same value. If v is valid,
+// applyHere records in seen which properties and items of v that schema has evaluated.
 func (e *evaluator) applyHere(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if seen == nil {
 		return e.applyNode(n, v, nil)
@@ -111,8 +110,8 @@ func (e *evaluator) checkNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// checkBasic checks a value against the keywords type, const and enum, in this order. After the first keyword that
-// the value violates, it does not check the others, because more violations would not help the user.
+// checkBasic checks a value against the keywords type, const and enum, in this order. It stops at the first keyword
+// that the value violates, because further violations would not help the user.
 func (e *evaluator) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.allowsValue(v):
@@ -184,7 +183,7 @@ func (e *evaluator) checkNumber(r *numberRules, v any) bool {
 	return ok
 }
 
-// equalValues reports whether two values are equal: 1 equals 1.0, and the order of properties is ignored.
+// equalValues reports whether two values are equal. 1 equals 1.0, and the order of properties does not matter.
 func (e *evaluator) equalValues(a, b any) bool {
 	if !e.spendSteps(1) {
 		return true
@@ -214,12 +213,12 @@ func (e *evaluator) equalValues(a, b any) bool {
 }
 
 // evaluatedSet records which properties and items of a value have already been evaluated by schemas. The keywords
-// unevaluatedProperties and unevaluatedItems apply to the remaining properties and items.
+// unevaluatedProperties and unevaluatedItems apply to all others.
 type evaluatedSet struct {
 	allProperties bool
 	allItems      bool
 	properties    map[string]bool
-	prefix        int // so many items from the first on
+	prefix        int // number of items from the start of the array that were evaluated
 	items         map[int]bool
 }
 

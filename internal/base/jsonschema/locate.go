@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// schemaPlace holds a subschema of the document and the resource that it belongs to.
+// schemaPlace holds a subschema of the document and the schema resource that contains it.
 type schemaPlace struct {
 	doc  any
 	home *resourceOrigin
 }
 
-// resourceOrigin describes the root of a schema resource, a part of the document with its own identifier. References
-// inside the resource are relative to that identifier.
+// resourceOrigin describes the root of a schema resource, which is a part of the document with its own identifier.
+// References inside the resource are relative to that identifier.
 type resourceOrigin struct {
 	base     *url.URL
 	draft    int
 	resource *schemaResource
 }
 
-// documentURL is the base URL of a document without an identifier.
+// documentURL is the base URL of a document that has no identifier.
 const documentURL = "schema:///input"
 
 // draftOf returns the draft of JSON Schema that $schema names. It ignores the scheme and the fragment of the URL.
@@ -62,14 +62,14 @@ func firstDraft(keyword string) int {
 	return 4
 }
 
-// keywordShape says where in a keyword's value the subschemas are: the value itself is a subschema, its array
-// contains subschemas, or the members of its object are subschemas.
+// keywordShape says where the subschemas are in a keyword's value. Several of the shapes may be possible for one
+// keyword.
 type keywordShape uint8
 
 const (
-	single keywordShape = 1 << iota // its value
-	listed                          // in its array
-	named                           // in its object
+	single keywordShape = 1 << iota // the value itself is a subschema
+	listed                          // the value is an array of subschemas
+	named                           // the value is an object whose members are subschemas
 )
 
 func shapeOf(keyword string) keywordShape {
@@ -87,8 +87,8 @@ func shapeOf(keyword string) keywordShape {
 	return 0
 }
 
-// locateResources finds the resources and anchors in doc. It searches only where the specification allows a schema,
-// so that an $id inside an enum, for example, does not count.
+// locateResources finds the resources and anchors in doc. It searches only where the specification allows a schema.
+// For example, an $id inside an enum does not count.
 func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth int) error {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -109,8 +109,8 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 	return nil
 }
 
-// listSubschemas returns the subschemas of the schema obj in a fixed order. If two of them define the same anchor,
-// the same one is therefore always chosen.
+// listSubschemas returns the subschemas of the schema obj in a fixed order. The choice between two subschemas that
+// define the same anchor is therefore always the same.
 func listSubschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {
@@ -196,7 +196,8 @@ func (o *resourceOrigin) keywordValue(obj map[string]any, keyword string) any {
 // are equal.
 func mapIdentity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
-// resolveReference returns the target of a reference and, if the reference uses an anchor, the anchor's name.
+// resolveReference returns the target of a reference. If the reference uses an anchor, it also returns the anchor's
+// name.
 func (c *schemaCompiler) resolveReference(ref string, home *resourceOrigin) (to schemaPlace, anchor string, err error) {
 	u, err := home.base.Parse(ref)
 	if err != nil {
@@ -225,7 +226,7 @@ func (c *schemaCompiler) resolveReference(ref string, home *resourceOrigin) (to 
 	return to, anchor, err
 }
 
-// followPointer follows a JSON pointer that starts at a place in the document.
+// followPointer follows a JSON pointer from a place in the document.
 func (c *schemaCompiler) followPointer(from schemaPlace, pointer string) (schemaPlace, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, token := range strings.Split(pointer, "/")[1:] {

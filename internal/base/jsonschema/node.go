@@ -6,9 +6,9 @@ import "encoding/json"
 // most nodes have little more than a type.
 type schemaNode struct {
 	resource  *schemaResource
-	never     bool    // the schema false
-	refAlone  bool    // before 2019-09 a reference makes its siblings void
-	types     typeSet // 0: all
+	never     bool    // whether this is the schema false
+	refAlone  bool    // whether only ref counts, because drafts before 2019-09 ignore keywords next to $ref
+	types     typeSet // allowed types; 0 allows all types
 	ref       *schemaNode
 	constant  *any
 	enum      *enumRule
@@ -18,10 +18,10 @@ type schemaNode struct {
 	number    *numberRules
 	applied   *appliedRules
 	uneval    *unevaluatedRules
-	anyResult bool // the schema true
+	anyResult bool // whether this is the schema true
 }
 
-// The nodes for the schemas true, which accepts every value, and false, which accepts none.
+// Nodes of the schemas true, which accepts every value, and false, which accepts no value.
 var (
 	anyNode  = &schemaNode{anyResult: true}
 	noneNode = &schemaNode{never: true}
@@ -31,9 +31,9 @@ type objectRules struct {
 	least, most   int
 	required      []string
 	properties    map[string]*schemaNode
-	names         []string // of properties, sorted
+	names         []string // keys of properties, sorted
 	patterns      []patternRule
-	additional    *schemaNode // nil: anything
+	additional    *schemaNode // schema of all other properties; nil accepts any value
 	propertyNames *schemaNode
 	dependents    []dependentRule
 }
@@ -47,27 +47,27 @@ type patternRule struct {
 type dependentRule struct {
 	name     string
 	required []string
-	node     *schemaNode // may be nil
+	node     *schemaNode // schema for the whole object; may be nil
 }
 
 type arrayRules struct {
 	least, most  int
 	unique       bool
 	prefix       []*schemaNode
-	rest         *schemaNode // of the items behind prefix; nil: anything
-	restKeyword  Keyword     // where rest was found
+	rest         *schemaNode // schema of the items after prefix; nil accepts any value
+	restKeyword  Keyword     // keyword that defines rest
 	contains     *schemaNode
 	leastContain int
 	mostContain  int
-	containEvals bool // items that contains matches count as evaluated
-	countContain bool // minContains was given
+	containEvals bool // whether items that match contains count as evaluated
+	countContain bool // whether the schema has minContains
 }
 
 type textRules struct {
 	least, most int
 	pattern     *compiledPattern
 	formatName  string
-	format      func(string) error // may be nil
+	format      func(string) error // check for the format; nil if the format is not asserted
 }
 
 type numberRules struct {
@@ -91,15 +91,15 @@ type appliedRules struct {
 type dynamicRef struct {
 	target    *schemaNode
 	anchor    string
-	recursive bool // $recursiveRef of 2019-09: to the root of that resource
+	recursive bool // whether this is a $recursiveRef of draft 2019-09, which refers to the root of a resource
 }
 
 type unevaluatedRules struct{ properties, items *schemaNode }
 
-// schemaResource represents a part of the document with its own identifier.
+// schemaResource represents a part of the document that has its own identifier.
 type schemaResource struct {
 	place     schemaPlace
-	anchors   map[string]schemaPlace // names of both kinds of anchors
+	anchors   map[string]schemaPlace // subschemas by anchor name, for ordinary and dynamic anchors
 	dynamic   map[string]*schemaNode
 	root      *schemaNode
 	recursive bool
@@ -107,7 +107,7 @@ type schemaResource struct {
 
 type enumRule struct {
 	values  []any
-	strings map[string]bool // if all values are strings, and many
+	strings map[string]bool // set of the values; nil unless there are more than 8 and all are strings
 }
 
 func newEnum(values []any) *enumRule {

@@ -39,8 +39,8 @@ func (e *evaluator) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames reports whether an object lacks any of the property names that are required. Only if the check
-// collects violations does it also return all missing names, because otherwise nobody needs them.
+// missingNames reports whether an object lacks any of the required property names. It returns the missing names only
+// if the check collects violations.
 func (e *evaluator) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {
@@ -79,8 +79,8 @@ func (e *evaluator) checkProperties(r *objectRules, obj map[string]any, seen *ev
 	return all
 }
 
-// checkProperty checks one property of an object. known is false if neither properties nor patternProperties covers
-// the property and additionalProperties forbids it.
+// checkProperty checks one property of an object. known is false if additionalProperties forbids the property: neither
+// properties nor patternProperties covers it.
 func (e *evaluator) checkProperty(r *objectRules, name string, v any, seen *evaluatedSet) (ok, known bool) {
 	ok = true
 	if n, is := r.properties[name]; is {

@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// oracle compiles a schema with another JSON Schema library, against which this package is tested. It configures that
-// library to behave like this package: to assert no formats, load no documents and accept patterns that Go cannot
+// oracle compiles a schema with another JSON Schema library, to which the tests compare this package. It configures
+// that library to behave like this package: to assert no formats, load no documents and accept patterns that Go cannot
 // compile.
 func oracle(raw []byte) (s *jsonschema.Schema, lenient bool, err error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -93,8 +93,8 @@ func inputSchemas(tb testing.TB) map[string]json.RawMessage {
 	return schemas
 }
 
-// TestAgreesWithTheLibrary checks that the schemas of real tools accept and reject the same values as with another
-// JSON Schema library.
+// TestAgreesWithTheLibrary checks that this package and another JSON Schema library accept and reject the same values
+// for the schemas of real tools.
 func TestAgreesWithTheLibrary(t *testing.T) {
 	valid, invalid := 0, 0
 	schemas := inputSchemas(t)
@@ -140,11 +140,11 @@ func agree(t *testing.T, got *Schema, want *jsonschema.Schema, lenient bool, raw
 	return v == nil
 }
 
-// generator creates random values that nearly fit a schema. Equal seeds give equal values.
+// generator creates random values that nearly conform to a schema. Equal seeds give equal values.
 type generator struct {
 	rand *rand.Rand
 	root any
-	old  bool // a draft before 2019-09
+	old  bool // whether the schema has a draft before 2019-09
 }
 
 func (g *generator) value(schema any, depth int) any {
@@ -263,8 +263,8 @@ func (g *generator) mutate(v any) any {
 	return g.scalar()
 }
 
-// largeExponent matches numbers with exponents of three or more digits, with which the comparison library takes very
-// long or fails.
+// largeExponent matches numbers with an exponent of three or more digits. The comparison library takes very long for
+// such numbers, or fails.
 var largeExponent = regexp.MustCompile(`[eE][+-]?\d{3,}`)
 
 func FuzzValidate(f *testing.F) {

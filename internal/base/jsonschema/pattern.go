@@ -9,15 +9,16 @@ import (
 // program.
 const maxPatterns = 200_000
 
-// compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the expression.
+// compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the
+// expression.
 type compiledPattern struct {
 	source string
 	re     *regexp.Regexp
-	size   int // in instructions, about
+	size   int // approximate size in instructions of the regular expression program
 }
 
-// newPattern compiles a regular expression. The argument budget is the number of instructions that the patterns of
-// the schema may still use. newPattern also returns what is left of it for further patterns.
+// newPattern compiles a regular expression. budget is the number of instructions that the patterns of the schema may
+// still use. newPattern also returns the remaining budget for further patterns.
 func newPattern(source string, budget int) (*compiledPattern, int) {
 	p := &compiledPattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)
@@ -43,8 +44,8 @@ func countInstructions(re *syntax.Regexp) int {
 	return n
 }
 
-// matchString reports whether s matches the pattern. It counts steps, because the time grows with the length of s and the
-// size of the pattern.
+// matchString reports whether s matches the pattern. It counts steps, because its time grows with the length of s and
+// the size of the pattern.
 func (p *compiledPattern) matchString(e *evaluator, s string) bool {
 	if p.re == nil {
 		return true

@@ -11,44 +11,48 @@ import (
 	"strings"
 )
 
-// Bounds on a placeholder: the number of values, the nesting depth and the length of one text.
+// Bounds on a placeholder (a sample value): the number of values, the nesting depth and the length of one text.
 const (
 	placeholderValues = 2_000
 	placeholderDepth  = 16
 	placeholderText   = 256
 )
 
-// PlaceholderFor returns a sample value for a schema. An object has every property, an array has one item, and a
-// string contains a word that describes it. In a dry run, programs get it in place of a real result. It satisfies
-// simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
+// PlaceholderFor returns a placeholder, a sample value for a schema. An object has every property, an array has one
+// item, and a string contains a word that describes it. In a dry run, programs get a placeholder instead of a real
+// result. It satisfies simple schemas, but not always a pattern or a condition. Without a schema PlaceholderFor
+// returns {}.
 func PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, nil) }
 
 // PlaceholderMark marks the placeholder values that programs get in place of the results of calls that were not sent, so
 // that they can be recognized in the arguments of later calls. Use NewPlaceholderMark; the zero value is not usable.
 type PlaceholderMark struct {
 	text   string
-	number string // decimal digits
+	number string // decimal digits of the number that marks integers
 }
 
-// NewPlaceholderMark returns a mark that contains parts of a seed. With a random seed, real values do not contain it.
+// NewPlaceholderMark returns a mark made from parts of seed. If the seed is random, real values do not contain the
+// mark.
 func NewPlaceholderMark(seed uint64) *PlaceholderMark {
 	return &PlaceholderMark{text: "unknown-" + strconv.FormatUint(seed, 36), number: strconv.FormatUint(7e14+seed%1e14, 10)}
 }
 
-// PlaceholderFor works like the function PlaceholderFor, but marks values: strings without a format, e-mail addresses,
-// URLs, and the integers whose name says that they are ids. Other values are not marked, because programs may parse
-// them or count with them. Without a schema, it returns an object with one marked member.
+// PlaceholderFor works like the function PlaceholderFor, but marks some of the values. It marks strings without a
+// format, e-mail addresses, URLs, and integers whose name says that they are ids. It does not mark other values,
+// because programs may parse them or calculate with them. Without a schema, it returns an object with one marked
+// member.
 func (m *PlaceholderMark) PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, m) }
 
-// IsIn reports whether a JSON document contains a marked value, or a text that was made from one. It also returns true
-// for texts that JavaScript makes from a placeholder that lacks a member: "undefined" and "[object Object]".
+// IsIn reports whether a JSON document contains a marked value, or a text that was made from a marked value. It also
+// returns true for "undefined" and "[object Object]". JavaScript makes these texts if a program uses a member that a
+// placeholder lacks.
 func (m *PlaceholderMark) IsIn(document []byte) bool {
 	return slices.ContainsFunc([]string{m.text, m.number, "undefined", "[object Object]"}, func(sign string) bool {
 		return bytes.Contains(document, []byte(sign))
 	})
 }
 
-// emptyObject returns the placeholder without a schema. m may be nil.
+// emptyObject returns the placeholder for a missing schema. m may be nil.
 func (m *PlaceholderMark) emptyObject() json.RawMessage {
 	if m == nil {
 		return json.RawMessage("{}")
@@ -74,10 +78,10 @@ func makePlaceholder(raw []byte, mark *PlaceholderMark) json.RawMessage {
 type placeholderMaker struct {
 	root any
 	made int
-	mark *PlaceholderMark // nil marks nothing
+	mark *PlaceholderMark // mark to put on values; nil marks no value
 }
 
-// makeValue returns a sample value for s. It returns null in place of parts that would make the value too large.
+// makeValue returns a sample value for the schema s. It returns null for parts that would make the value too large.
 func (m *placeholderMaker) makeValue(s any, depth int) any {
 	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
 		return nil
@@ -110,8 +114,8 @@ func (m *placeholderMaker) makeValue(s any, depth int) any {
 	return nil
 }
 
-// joinSchema merges a schema with its $ref target, all schemas of its allOf and the first alternative of its anyOf
-// and oneOf. It returns nil if they refer to each other in a circle or are too large.
+// joinSchema merges a schema with its $ref target, all schemas of its allOf, and the first alternative of its anyOf
+// and oneOf. It returns nil if the schemas refer to each other in a circle or are too large.
 func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
@@ -142,7 +146,8 @@ func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// firstChoice returns the first of several alternative schemas whose type is not null, or nil if all of them are null.
+// firstChoice returns the first alternative whose type is not null. It returns nil if the type of every alternative is
+// null.
 func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
@@ -153,7 +158,7 @@ func firstChoice(of []any) any {
 }
 
 // propertyCount returns the number of keywords of the schema s plus the number of properties that it defines. The sum
-// measures how much work it is to merge the schema with another one.
+// estimates how much work it is to merge s into another schema.
 func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
@@ -179,7 +184,7 @@ func mergeSchema(o map[string]any, s any) {
 	}
 }
 
-// followRef returns the target of a reference within the document, which may be a path or an anchor.
+// followRef returns the target of a reference within the document. The reference is a JSON pointer or an anchor.
 func (m *placeholderMaker) followRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if path, err := url.PathUnescape(path); ok && err == nil {
@@ -207,8 +212,8 @@ func (m *placeholderMaker) followRef(ref string) any {
 	return nil
 }
 
-// kindOf returns the type for the sample value. It is the first type other than null that the schema allows. If the
-// schema names no type, kindOf infers it from the other keywords.
+// kindOf returns the type for the sample value: the first type other than null that the schema allows. If the schema
+// names no type, kindOf infers it from the other keywords.
 func kindOf(o map[string]any) string {
 	switch t := o["type"].(type) {
 	case string:
@@ -276,14 +281,14 @@ func (m *placeholderMaker) makeArray(o map[string]any, depth int) any {
 	return made
 }
 
-// ofFormat maps the names of formats to sample texts that programs can parse.
+// ofFormat maps names of formats to sample texts that programs can parse.
 var ofFormat = map[string]string{
 	"date-time": "1970-01-01T00:00:00Z", "date": "1970-01-01", "time": "00:00:00Z", "duration": "PT0S",
 	"email": "dry-run@example.invalid", "uri": "https://example.invalid/dry-run", "url": "https://example.invalid/dry-run",
 	"uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "example.invalid",
 }
 
-// idName matches the names of values that identify something, such as id, userId and order_number.
+// idName matches names of values that identify something, such as id, userId and order_number.
 var idName = regexp.MustCompile(`^(?:id|ID|key|number)$|[a-z]I[dD]$|_(?:id|ID|key|number)$`)
 
 // markID returns the marked number if v is a number and its name says that it is an id. Otherwise it returns v.
@@ -312,7 +317,7 @@ func (m *placeholderMaker) textFor(o map[string]any) any {
 	return s
 }
 
-// numberFor returns 0, or a number near 0 that satisfies the schema's bounds.
+// numberFor returns 0 if the schema's bounds allow it, otherwise a number near 0 that they allow.
 func numberFor(o map[string]any) any {
 	n := 0.0
 	if least, ok := limitOf(o["minimum"]); ok {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPlaceholderMark checks which values of a placeholder are marked, and that they are found again.
+// TestPlaceholderMark checks which values of a placeholder are marked, and that IsIn finds the marks.
 func TestPlaceholderMark(t *testing.T) {
 	mark := NewPlaceholderMark(1<<63 + 12345)
 	value := mark.PlaceholderFor([]byte(`{"type":"object","properties":{

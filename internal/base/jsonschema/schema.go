@@ -1,6 +1,6 @@
 // Package jsonschema validates JSON against the JSON Schemas that servers send with their tools. The draft is 2020-12
-// unless $schema names 2019-09, draft-07, -06 or -04. The package never loads anything outside the document and does
-// not check schemas against their meta-schemas: a keyword with an invalid value is ignored. In doubt a value counts
+// unless $schema names 2019-09, draft-07, -06 or -04. The package never loads anything outside the document. It does
+// not check schemas against their meta-schemas, and ignores a keyword with an invalid value. In doubt a value counts
 // as valid, because the server that sent the schema checks the value again:
 //
 //   - A format is asserted only if FormatCheckers has a check for it.
@@ -17,12 +17,12 @@ import (
 	"io"
 )
 
-// Bounds on one schema document and on the check of one value. Compile returns an error if a document exceeds
+// Bounds on one schema document and on the check of one value. Compile returns an error for a document that exceeds
 // maxSchemaBytes, maxNodes or maxNesting. A value whose check exceeds maxSteps or maxDepth is accepted.
 const (
 	maxSchemaBytes = 4 << 20
-	maxNodes       = 200_000 // subschemas
-	maxNesting     = 1_000   // of subschemas in each other
+	maxNodes       = 200_000 // maximum number of subschemas
+	maxNesting     = 1_000   // maximum nesting depth of subschemas
 	maxSteps       = 4_000_000
 	maxDepth       = 4_000
 )
@@ -30,14 +30,14 @@ const (
 // Schema represents a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	root    *schemaNode
-	dynamic bool // there is a reference that depends on how it was reached
+	dynamic bool // whether a reference depends on the path on which it was reached
 }
 
-// FormatCheckers maps the name of a format to the check for strings of that format.
+// FormatCheckers maps the name of a format to the function that checks strings of that format.
 type FormatCheckers map[string]func(string) error
 
-// Compile compiles a schema without asserting formats. It returns an error if the document is not a schema, is too
-// large, or refers to something outside the document.
+// Compile compiles a schema and asserts no formats. It returns an error if the document is not a schema, is too large,
+// or refers to something outside the document.
 func Compile(raw []byte) (*Schema, error) { return FormatCheckers(nil).Compile(raw) }
 
 // Compile compiles a schema and asserts the formats in f.
@@ -52,7 +52,7 @@ func (f FormatCheckers) Compile(raw []byte) (*Schema, error) {
 	return newCompiler(f).compileDocument(doc)
 }
 
-// Decode decodes one JSON value into the form that Validate takes. Numbers become json.Number and keep all digits.
+// Decode decodes one JSON value for Validate. Numbers become json.Number and keep all digits.
 func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -66,8 +66,8 @@ func Decode(raw []byte) (any, error) {
 	return v, nil
 }
 
-// Validate returns nil for a valid value, or else the most specific violation: the most deeply nested one. The value
-// must come from Decode, except that numbers may also be float64.
+// Validate returns nil if the value is valid. Otherwise it returns the most specific violation, which is usually the
+// most deeply nested one. The value must come from Decode, except that numbers may also be float64.
 func (s *Schema) Validate(value any) *Violation {
 	all := s.findViolations(value)
 	if len(all) == 0 {
@@ -82,8 +82,8 @@ func (s *Schema) Validate(value any) *Violation {
 	return &all[best]
 }
 
-// ListViolations returns the violations of a value, at most limit of them. The violations follow the order of the
-// schema's keywords, and within an object the order of the property names.
+// ListViolations returns at most limit violations of a value. They follow the order of the schema's keywords and,
+// within an object, the alphabetical order of the property names.
 func (s *Schema) ListViolations(value any, limit int) []Violation {
 	all := s.findViolations(value)
 	return all[:min(len(all), limit)]
@@ -104,8 +104,8 @@ func (s *Schema) findViolations(value any) []Violation {
 	return e.found
 }
 
-// PropertyNames returns the names of the properties that the schema of an object defines, including those in referenced
-// schemas, sorted.
+// PropertyNames returns the sorted names of the properties that the schema of an object defines. It includes those
+// that referenced schemas define.
 func (s *Schema) PropertyNames() []string {
 	var names []string
 	n := s.root

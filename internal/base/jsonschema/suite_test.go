@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// skipped lists the groups of the official test suite that are not run, because they need a document other than the
-// schema. The field prefix is the start of a group's file name and description, separated by a slash. Compile must
-// reject the schemas of these groups. Only the schemas of the group vocabulary may compile, because Compile ignores
-// their meta-schema.
+// skipped lists the groups of the official test suite that are not run, because they need a second document. prefix is
+// the start of the group's file name and description, separated by a slash. Compile must reject the schemas of these
+// groups. Only the schemas of the group vocabulary may compile, because Compile ignores their meta-schema.
 var skipped = []struct{ prefix, why string }{
 	{"refRemote/", "remote documents are the subject"},
 	{"vocabulary/", "meta-schemas say which keywords count"},

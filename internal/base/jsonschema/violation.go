@@ -7,45 +7,46 @@ import (
 	"strings"
 )
 
-// Keyword names the schema keyword that a value violates. All possible values are declared in this package.
+// Keyword names the schema keyword that a value violates. This package declares all possible values.
 type Keyword string
 
-// The schema keywords that a Violation can name. The comment on each describes the contents of Want and Got.
+// The schema keywords that a Violation can name. Each comment first says what the field Want contains, then after the
+// semicolon what Got contains. An alternative is one of the schemas in the array.
 const (
-	Type                 Keyword = "type"                 // []string; string
-	Enum                 Keyword = "enum"                 // []any; the value
-	Const                Keyword = "const"                // both values
-	Minimum              Keyword = "minimum"              // json.Number; the value
-	Maximum              Keyword = "maximum"              // as Minimum
-	ExclusiveMinimum     Keyword = "exclusiveMinimum"     // as Minimum
-	ExclusiveMaximum     Keyword = "exclusiveMaximum"     // as Minimum
-	MultipleOf           Keyword = "multipleOf"           // as Minimum
-	MinLength            Keyword = "minLength"            // int, in characters; int
-	MaxLength            Keyword = "maxLength"            // as MinLength
-	Pattern              Keyword = "pattern"              // both strings
-	Format               Keyword = "format"               // its name; string; Err says more
-	MinItems             Keyword = "minItems"             // int; int
-	MaxItems             Keyword = "maxItems"             // int; int
-	UniqueItems          Keyword = "uniqueItems"          // nil; the indexes [2]int
-	AdditionalItems      Keyword = "additionalItems"      // nil; int, how many
+	Type                 Keyword = "type"                 // []string, the allowed types; string, the actual type
+	Enum                 Keyword = "enum"                 // []any, the allowed values; the value
+	Const                Keyword = "const"                // the only allowed value; the value
+	Minimum              Keyword = "minimum"              // json.Number, the bound; the value
+	Maximum              Keyword = "maximum"              // as for Minimum
+	ExclusiveMinimum     Keyword = "exclusiveMinimum"     // as for Minimum
+	ExclusiveMaximum     Keyword = "exclusiveMaximum"     // as for Minimum
+	MultipleOf           Keyword = "multipleOf"           // as for Minimum
+	MinLength            Keyword = "minLength"            // int, a number of characters; int
+	MaxLength            Keyword = "maxLength"            // as for MinLength
+	Pattern              Keyword = "pattern"              // string, the pattern; string, the value
+	Format               Keyword = "format"               // string, its name; string, the value; see Err
+	MinItems             Keyword = "minItems"             // int, the bound; int, the number of items
+	MaxItems             Keyword = "maxItems"             // as for MinItems
+	UniqueItems          Keyword = "uniqueItems"          // nil; [2]int, the indexes of two equal items
+	AdditionalItems      Keyword = "additionalItems"      // nil; int, the number of items that are not allowed
 	Contains             Keyword = "contains"             // nil; nil
-	MinContains          Keyword = "minContains"          // int; int
-	MaxContains          Keyword = "maxContains"          // int; int
-	MinProperties        Keyword = "minProperties"        // int; int
-	MaxProperties        Keyword = "maxProperties"        // int; int
-	Required             Keyword = "required"             // Missing has the names
-	DependentRequired    Keyword = "dependentRequired"    // Missing; Got is the property that needs them
-	AdditionalProperties Keyword = "additionalProperties" // Unknown has the names
-	PropertyNames        Keyword = "propertyNames"        // Unknown has the name
+	MinContains          Keyword = "minContains"          // int, the bound; int, the number of matching items
+	MaxContains          Keyword = "maxContains"          // as for MinContains
+	MinProperties        Keyword = "minProperties"        // int, the bound; int, the number of properties
+	MaxProperties        Keyword = "maxProperties"        // as for MinProperties
+	Required             Keyword = "required"             // see Missing
+	DependentRequired    Keyword = "dependentRequired"    // see Missing; Got is the property that requires them
+	AdditionalProperties Keyword = "additionalProperties" // see Unknown: the properties not allowed
+	PropertyNames        Keyword = "propertyNames"        // see Unknown: the invalid name
 	Not                  Keyword = "not"                  // nil; nil
-	AnyOf                Keyword = "anyOf"                // nil; nil: no branch says why
-	OneOf                Keyword = "oneOf"                // nil; the branches [2]int that both fit, or nil
-	False                Keyword = "false"                // nil; nil: the schema false
+	AnyOf                Keyword = "anyOf"                // nil; nil; only if no alternative adds a violation
+	OneOf                Keyword = "oneOf"                // nil; [2]int, two matching schemas, or nil as for AnyOf
+	False                Keyword = "false"                // nil; nil: the schema is false
 )
 
 // Violation describes one reason why a value does not conform to a schema.
 type Violation struct {
-	Path      []string // names and indexes from the value's root; don't change it
+	Path      []string // names and indexes that lead from the root to the value; callers must not change the slice
 	Keyword   Keyword
 	Want, Got any
 	Missing   []string
@@ -65,8 +66,8 @@ func (v *Violation) WantedValues() []any {
 	return values
 }
 
-// tellsMoreThan reports whether v is more specific than the violation o. Violations of anyOf and oneOf are the least
-// specific. Among the others, more deeply nested ones are more specific.
+// tellsMoreThan reports whether v is more specific than o. Violations of anyOf and oneOf are the least specific. Of
+// two others, the more deeply nested one is more specific.
 func (v *Violation) tellsMoreThan(o *Violation) bool {
 	vague := func(k Keyword) bool { return k == AnyOf || k == OneOf }
 	if vague(v.Keyword) != vague(o.Keyword) {

@@ -1,8 +1,8 @@
-// Package memory keeps the memory that an engine uses for tool results within a budget of bytes. The budget has three
-// parts, which are always acquired in the same order, so that requests cannot deadlock. The first part is for results
-// while they arrive. No request waits for it: a result that does not fit is written to disk. The second part holds a
-// result until the program or the client has received it. The third part is for converting a result. A running
-// conversion waits for no other part.
+// Package memory limits the memory that an engine (a running instance of Retort) uses for tool results to a budget in
+// bytes. The budget has three parts. The first part is for results while they arrive. No request waits for it: a
+// result that does not fit is written to disk. The second part holds a result until the program or the client has
+// received it. The third part is for converting a result. The parts are always acquired in the same order, and a
+// running conversion waits for no other part, so requests cannot deadlock.
 package memory
 
 import (
@@ -16,34 +16,36 @@ import (
 )
 
 const (
-	// Small is the result size in bytes up to which results are not counted, because concurrency limits already bound
-	// their number.
+	// Small is the maximum size, in bytes, of results that are not counted. Limits on concurrency already bound the
+	// number of such results.
 	Small = 32 << 10
 
-	ownBytes         = 96 << 20  // bytes of the limit that are not for answers
-	minAnswerBytes   = 64 << 20  // bytes for answers, however small the limit is
-	mostFresh        = 256 << 20 // bytes of answers that have arrived and are not looked at yet; more go to disk
-	transformFactor  = 6         // what a transformation takes, as a multiple of the answer
-	heavyAnswerBytes = 256 << 10 // bytes from which on a transformation needs a turn
-	piecewiseBytes   = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
+	ownBytes       = 96 << 20 // bytes of the limit that are not for results
+	minAnswerBytes = 64 << 20 // minimum number of bytes for results, even if the limit is small
+	// mostFresh is the maximum number of bytes of results that have arrived and are not read yet. Other results go to
+	// disk.
+	mostFresh        = 256 << 20
+	transformFactor  = 6         // memory for a conversion, as a multiple of the result's size
+	heavyAnswerBytes = 256 << 10 // minimum size of a result, in bytes, whose conversion needs a turn
+	piecewiseBytes   = 32 << 20  // bytes for converting a result piece by piece
 )
 
 // Budget bounds the memory of all tool results of an engine. It is safe for concurrent use.
 type Budget struct {
 	limit  int64
-	fresh  *MemoryPool // answers as they have arrived, by server
-	values *MemoryPool // answers as programs get them and results of programs, by execution
-	work   *MemoryPool // what transformations take, by server or execution
-	turns  *MemoryPool // transformations of large answers at the same time
+	fresh  *MemoryPool // results as they have arrived; an owner is a server
+	values *MemoryPool // results as programs get them, and results of programs; an owner is an execution
+	work   *MemoryPool // memory for conversions; an owner is a server or an execution
+	turns  *MemoryPool // turns on the processor for conversions of large results
 
-	reclaim func() // gives memory back to the system
+	reclaim func() // returns free memory to the operating system
 	mu      sync.Mutex
-	timer   *time.Timer // of the next reclaim; nil if none is due
-	last    time.Time   // of the last reclaim
+	timer   *time.Timer // timer for the next call of reclaim; nil if none is scheduled
+	last    time.Time   // time of the last call of reclaim
 	closed  bool
 }
 
-// New returns a Budget for an engine that may use limit bytes of memory.
+// New returns a Budget for an engine that may use limit bytes of memory in total.
 func New(limit int64) *Budget {
 	room := max(limit-ownBytes, minAnswerBytes)
 	b := &Budget{
@@ -71,7 +73,7 @@ func (b *Budget) LimitBytes() int64 { return b.limit }
 // the server that sends the result.
 func (b *Budget) FreshPool() *MemoryPool { return b.fresh }
 
-// HasWaiters reports whether any request waits for memory.
+// HasWaiters reports whether any request is waiting for memory.
 func (b *Budget) HasWaiters() bool { return b.values.HasWaiters() || b.work.HasWaiters() }
 
 // TakeTurn waits until owner may start processor-intensive work on a large result. The caller must call done at the end
@@ -84,8 +86,8 @@ func (b *Budget) TakeTurn(ctx context.Context, owner string) (done func(), err e
 	return h.Free, nil
 }
 
-// AdmitAnswer waits until there is memory to convert a result of n bytes from server. It adds the memory of the
-// conversion and of the result to claim. If claim is nil, the memory is released at once.
+// AdmitAnswer waits until there is memory to convert a result of n bytes from server. It adds the memory for the
+// conversion and for the result to claim. If claim is nil, it releases the memory immediately.
 func (b *Budget) AdmitAnswer(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
@@ -113,9 +115,9 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, se
 	return err
 }
 
-// Receive waits until there is memory to receive the final result of an execution, which has n bytes. That memory
-// does not count towards the share of the execution's tool results, because the program has ended and no longer reads
-// those.
+// Receive waits until there is memory to receive the final result of an execution, which has n bytes. That memory does
+// not count towards the share that the execution has for its tool results, because the program has ended and no longer
+// reads them.
 func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -148,7 +150,7 @@ func (b *Budget) ReserveLoad(ctx context.Context, server string, n int64) (core.
 	return b.work.TakeBytes(ctx, server, 2*n)
 }
 
-// startTransform begins a conversion: it acquires the n bytes of memory that the conversion needs. A long conversion
+// startTransform begins a conversion. It acquires the n bytes of memory that the conversion needs. A long conversion
 // also waits for its turn on the processor.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.TakeBytes(ctx, owner, n)
@@ -171,10 +173,10 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 type transformWork struct {
 	bytes *MemoryHold
 	owner string
-	turns *MemoryPool // nil: it needs no turn
+	turns *MemoryPool // pool of turns; nil if the conversion needs no turn
 
 	mu   sync.Mutex
-	turn *MemoryHold // nil while another one has it
+	turn *MemoryHold // nil while the conversion waits for its turn
 	over bool
 }
 
@@ -191,8 +193,8 @@ func (w *transformWork) Free() {
 // conversion needs none.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield lets other conversions run that are waiting for their turn on the processor. If there are any, this
-// conversion gives up its turn and waits until it gets another one. Otherwise Yield does nothing.
+// Yield lets other conversions run that are waiting for their turn on the processor. If there are any, this conversion
+// gives up its turn and waits for its next one. Otherwise Yield does nothing.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.HasWaiters() {
 		return nil
@@ -227,7 +229,7 @@ const (
 )
 
 // scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its used memory
-// has dropped from the constant much or more to the constant little or less.
+// has dropped from at least much to at most little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// minHeap is the heap size, in bytes, at which Go starts the first garbage collection of a process with GOGC=100.
+// minHeap is the heap size, in bytes, at which Go starts the first garbage collection of a process if GOGC is 100.
 const minHeap = 4 << 20
 
 // DelayFirstCollection makes the first garbage collection of this process start when its heap has size bytes. A

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// unknown is the assumed memory in bytes if neither a control group nor the system reports any.
+// unknown is the amount of memory, in bytes, that is assumed if neither a control group nor the system reports any.
 const unknown = 1 << 30
 
-// AutoLimit returns the memory that an engine may use on this machine, in bytes: half of the memory limit of this
-// process's control group or, without such a limit, a quarter of the machine's memory.
+// AutoLimit returns the memory that an engine may use on this machine, in bytes. This is half of the memory limit of
+// this process's control group. Without such a limit, it is a quarter of the machine's memory.
 func AutoLimit() int64 {
 	read := func(name string) string {
 		text, _ := os.ReadFile(name)
@@ -32,7 +32,7 @@ func autoLimit(read func(name string) string) int64 {
 	return unknown
 }
 
-// totalMemory returns the machine's memory from /proc/meminfo, or 0 if it is not listed there.
+// totalMemory returns the machine's memory in bytes, from /proc/meminfo. It returns 0 if the file does not contain it.
 func totalMemory(meminfo string) int64 {
 	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
 	kib, _ := strconv.ParseInt(firstField(rest), 10, 64)
@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit returns the smallest memory limit of this process's control groups, of versions 1 and 2, or 0 if
-// they set no limit.
+// groupLimit returns the smallest memory limit, in bytes, of this process's control groups of versions 1 and 2. It
+// returns 0 if they set no limit.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {
@@ -66,12 +66,12 @@ func groupLimit(read func(name string) string) (least int64) {
 	return least
 }
 
-// cgroupMount holds the directory at which a control group hierarchy is mounted, and the group that is the root of
-// the mount.
+// cgroupMount holds the directory at which a control group hierarchy is mounted, and the control group that is the
+// root of the mount.
 type cgroupMount struct{ root, at string }
 
-// mountOf finds the mount of a control group (cgroup) hierarchy in the text of /proc/self/mountinfo. The hierarchy is
-// the memory controller of cgroup version 1 if first is set, otherwise the only hierarchy of cgroup version 2.
+// mountOf finds the mount of a control group (cgroup) hierarchy in the text of /proc/self/mountinfo. If first is set,
+// this is the memory hierarchy of cgroup version 1. Otherwise it is the single hierarchy of cgroup version 2.
 func mountOf(mounts string, first bool) cgroupMount {
 	for _, line := range strings.Split(mounts, "\n") {
 		before, after, _ := strings.Cut(line, " - ")
@@ -95,8 +95,8 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// leastLimit returns the smallest memory limit of a control group and its ancestors, as far as the mount m shows
-// them.
+// leastLimit returns the smallest memory limit of a control group and of those ancestors that are visible in the mount
+// m.
 func leastLimit(m cgroupMount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0

@@ -7,7 +7,7 @@ import (
 
 const meminfo = "MemTotal:       16777216 kB\nMemFree:        100 kB\n"
 
-// TestAuto checks the memory limit that is computed from the control group files of different kernels and containers.
+// TestAuto checks the memory limit that is computed from the control group files of various kernels and containers.
 func TestAuto(t *testing.T) {
 	const first = "25 24 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n30 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n31 25 0:28 %s /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	v1 := func(root string) string { return replaceFirst(first, root) }

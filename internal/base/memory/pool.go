@@ -6,24 +6,26 @@ import (
 	"sync"
 )
 
-// MemoryPool divides an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the
-// requests of one owner in order. Smaller requests do not overtake a request that does not fit yet.
+// MemoryPool divides an amount, such as bytes of memory, among owners. It serves waiting owners in turn, and the
+// requests of one owner in their order. Smaller requests do not overtake a request that does not fit yet.
 type MemoryPool struct {
 	total int64
-	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
+	share int64 // maximum amount per owner; an owner that holds nothing may exceed it with one request
 
 	mu     sync.Mutex
 	used   int64
-	owners map[string]int64         // what each holds
-	queues map[string][]*poolWaiter // what each waits for; no empty ones
-	turns  []string                 // the owners that wait, the next one first
-	peak   int64                    // the most that was in use since it was last little
+	owners map[string]int64         // amount held, by owner
+	queues map[string][]*poolWaiter // waiting requests, by owner; contains no empty slices
+	turns  []string                 // owners with waiting requests, in the order in which they are served
+	peak   int64                    // largest used amount since it was last at most little
 
-	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
+	// drained is called when the used amount has dropped from at least much to at most little. It must not use the
+	// pool. It may be nil.
+	drained func()
 }
 
-// Thresholds, in bytes, for the memory taken from a pool. The pool reports that its used memory has dropped from much
-// or more to little or less.
+// Thresholds, in bytes, for the used memory of a pool. The pool calls drained when its used memory has dropped from at
+// least much to at most little.
 const (
 	much   = 32 << 20
 	little = 1 << 20
@@ -45,11 +47,11 @@ func NewPool(total, share int64) *MemoryPool {
 type MemoryHold struct {
 	pool  *MemoryPool
 	owner string
-	n     int64 // guarded by pool.mu
+	n     int64 // amount held; guarded by pool.mu
 }
 
-// TakeBytes takes the amount n from the pool for owner. It waits until that is possible or ctx ends. A request for
-// more than the pool's total is treated as a request for the total.
+// TakeBytes takes the amount n from the pool for owner. It waits until that is possible or ctx is done. It treats a
+// request for more than the pool's total as a request for the total.
 func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*MemoryHold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
@@ -73,8 +75,8 @@ func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*Mem
 	}
 }
 
-// removeWaiter removes a waiting request whose context has ended. If the request was granted in the meantime, its
-// amount is released. It returns the context's cause.
+// removeWaiter removes a waiting request whose context is done. If the request was granted in the meantime, it
+// releases the amount. It returns the context's cause.
 func (p *MemoryPool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +89,7 @@ func (p *MemoryPool) removeWaiter(owner string, w *poolWaiter, ctx context.Conte
 	return context.Cause(ctx)
 }
 
-// TryTake takes the amount n for owner if that is possible without waiting.
+// TryTake takes the amount n for owner if it can do so without waiting.
 func (p *MemoryPool) TryTake(owner string, n int64) (*MemoryHold, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,14 +99,14 @@ func (p *MemoryPool) TryTake(owner string, n int64) (*MemoryHold, bool) {
 	return p.newHold(owner, n), true
 }
 
-// ForceTake takes the amount n for owner even if less is free. It is for memory that is already in use.
+// ForceTake takes the amount n for owner even if the pool has less left. It is for memory that is already in use.
 func (p *MemoryPool) ForceTake(owner string, n int64) *MemoryHold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newHold(owner, n)
 }
 
-// UsedBytes returns the amount that is held at present.
+// UsedBytes returns the amount that is held now.
 func (p *MemoryPool) UsedBytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,9 +141,9 @@ func (p *MemoryPool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting grants the waiting requests that fit into the pool, from one owner after the other. It skips owners
-// whose next request would exceed their share. It stops at the first other request that does not fit into the pool.
-// The caller must hold mu.
+// grantWaiting grants waiting requests that fit into the pool, one owner at a time. It skips owners whose next request
+// would exceed their share. It stops at the first other request that does not fit into the pool. The caller must hold
+// mu.
 func (p *MemoryPool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
@@ -187,16 +189,16 @@ func (p *MemoryPool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// TryGrow adds the amount n to the hold and returns true if no request is waiting, the pool has enough free and the
-// owner's share allows it. Otherwise it returns false.
+// TryGrow adds the amount n to the hold and returns true, but only if no request is waiting, the pool has enough left,
+// and the owner's share allows it. Otherwise it returns false.
 func (h *MemoryHold) TryGrow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// ExtendHold adds the amount n to the hold if the pool has enough free, even if requests are waiting or the owner's
-// share is exceeded.
+// ExtendHold adds the amount n to the hold if the pool has enough left. It does so even if requests are waiting or the
+// owner exceeds its share.
 func (h *MemoryHold) ExtendHold(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -212,7 +214,7 @@ func (h *MemoryHold) extendBy(n int64) bool {
 	return true
 }
 
-// Shrink releases a part of the hold: afterwards it holds at most the amount n.
+// Shrink releases part of the hold, so that it holds at most the amount n.
 func (h *MemoryHold) Shrink(n int64) {
 	if h == nil {
 		return

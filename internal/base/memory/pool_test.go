@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// taker takes amounts from a pool in several goroutines, and records in which order the pool has granted them.
+// taker takes amounts from a pool in several goroutines. It records the order in which the pool grants them.
 type taker struct {
 	t     *testing.T
 	pool  *MemoryPool
@@ -137,8 +137,8 @@ func TestPoolWaitingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestNothingDeadlocks checks that 16 programs with 32 concurrent calls each, with results of many sizes and some
-// cancelled, all finish and release all memory.
+// TestNothingDeadlocks runs 16 programs with 32 concurrent calls each, with results of many sizes, and cancels some of
+// them. It checks that all finish and release all memory.
 func TestNothingDeadlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -242,7 +242,7 @@ func TestYield(t *testing.T) {
 }
 
 // TestReclaim checks that memory is returned to the operating system after large results were in memory, at most once
-// per betweenReclaims. It also checks that nothing is returned after many small results.
+// per betweenReclaims. After many small results it must not be returned.
 func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 30)

@@ -17,8 +17,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// daemons maps names to shell scripts that each start a background process outside the script's process group. The
-// background process creates the file "up" in the script's working directory and keeps that directory.
+// daemons holds shell scripts by name. Each script starts a background process outside the script's process group. The
+// background process creates the file "up" in the script's working directory, and keeps that working directory.
 var daemons = map[string]string{
 	"a session of its own": `setsid sh -c '(touch up; sleep 1000) &' &`,
 	"several sessions":     `setsid sh -c 'setsid sh -c "(setsid sh -c \"touch up; sleep 1000\") &" &' &`,
@@ -41,14 +41,14 @@ func living(dir string) (pids []int) {
 	return pids
 }
 
-// isClosed reports whether a process has ended: it no longer exists, or it is a zombie.
+// isClosed reports whether a process has ended. It returns true for a process that does not exist and for a zombie.
 func isClosed(pid int) bool {
 	s, err := reaper.ReadStat(pid)
 	return err != nil || s.State == 'Z' || s.State == 'X'
 }
 
-// assertNobody fails the test unless all processes in the directory dir end, apart from those in spared. A process
-// that forks continuously can be missed by one search, so the directory must be found empty ten times in a row.
+// assertNobody fails the test unless all processes whose working directory is dir end, apart from those in spared. A
+// search can miss a process that forks continuously. Therefore ten searches in a row must find no process.
 func assertNobody(t *testing.T, dir string, spared ...int) {
 	t.Helper()
 	var left []int
@@ -77,7 +77,7 @@ func awaitUp(t *testing.T, dir string) {
 	testenv.WaitUntil(t, "the daemon is there", func() bool { _, err := os.Stat(filepath.Join(dir, "up")); return err == nil })
 }
 
-// startIn starts a shell script with r in the working directory dir.
+// startIn starts a shell script in the working directory dir. r watches the script's processes.
 func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedProcess {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -90,7 +90,7 @@ func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedP
 }
 
 // engineIn starts the test binary as an engine with the working directory dir. It returns once the engine has started
-// script. The argument part says which kind of engine the binary plays, such as "engine".
+// script. part is the kind of engine, such as "engine" (see TestMain).
 func engineIn(t *testing.T, part, dir, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)
@@ -141,7 +141,8 @@ func TestStopEndsDaemons(t *testing.T) {
 	}
 }
 
-// TestDaemonsAreAsked checks that Stop sends SIGTERM to a daemon and lets it end by itself within the grace period.
+// TestDaemonsAreAsked checks that Stop sends SIGTERM to a daemon, and that the daemon may end by itself within the
+// grace period.
 func TestDaemonsAreAsked(t *testing.T) {
 	dir := t.TempDir()
 	r := reaper.New(os.Args[0], "keeper")
@@ -167,7 +168,7 @@ func TestDaemonsEndWithAKilledEngine(t *testing.T) {
 	}
 }
 
-// TestOthersLiveOn checks that stopping one server leaves another server and its daemon running.
+// TestOthersLiveOn checks that stopping one server does not end another server and its daemon.
 func TestOthersLiveOn(t *testing.T) {
 	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)
@@ -188,7 +189,7 @@ func TestOthersLiveOn(t *testing.T) {
 	}
 }
 
-// sleeping returns the ids of the processes in the directory dir that run the command sleep.
+// sleeping returns the ids of the processes in the working directory dir that run the command sleep.
 func sleeping(dir string) []int {
 	return slices.DeleteFunc(living(dir), func(pid int) bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -196,7 +197,7 @@ func sleeping(dir string) []int {
 	})
 }
 
-// TestKilledKeeper checks the case that a server kills its keeper, the process that watches it. The engine must then
+// TestKilledKeeper checks what happens if a server kills its keeper, the process that watches it. The engine must then
 // adopt and kill the server's remaining processes.
 func TestKilledKeeper(t *testing.T) {
 	for name, script := range daemons {
@@ -217,7 +218,7 @@ func TestKilledKeeper(t *testing.T) {
 
 // TestSignalsToTheKeeper checks that a server cannot disable its keeper, the process that watches it, with signals
 // such as SIGTERM or SIGSTOP. After such a signal, the keeper must still kill the server's processes when the engine
-// is killed. Only SIGKILL ends a keeper.
+// is killed. Only SIGKILL may end a keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "USR1", "STOP"} {
 		t.Run(signal, func(t *testing.T) {
@@ -231,8 +232,8 @@ func TestSignalsToTheKeeper(t *testing.T) {
 	}
 }
 
-// TestCheckOrigin checks that CheckOrigin rejects processes that an engine has started and accepts others. A separate
-// process calls it, because CheckOrigin also rejects descendants of its caller.
+// TestCheckOrigin checks that CheckOrigin rejects processes that an engine has started, and accepts others. It calls
+// CheckOrigin in a separate process, because CheckOrigin also rejects descendants of its caller.
 func TestCheckOrigin(t *testing.T) {
 	judged := func(pid int) string {
 		out, err := exec.Command(os.Args[0], "judge", strconv.Itoa(pid)).CombinedOutput()

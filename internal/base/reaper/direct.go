@@ -12,13 +12,13 @@ type directChild struct {
 	cmd   *exec.Cmd
 	group processGroup
 
-	exited chan struct{} // closed when the child itself has ended
+	exited chan struct{} // closed when the child itself has ended, even if its group has not
 
 	mu       sync.Mutex
-	deadline time.Time // until when the rest of the group may live on after the child
+	deadline time.Time // time until which the rest of the group may outlive the child
 }
 
-// newDirect returns the directChild for cmd, which must have been started. If it fails, it kills cmd.
+// newDirect returns the directChild for cmd. The caller must have started cmd. If newDirect fails, it kills cmd.
 func newDirect(cmd *exec.Cmd) (*directChild, error) {
 	g, err := newGroup(cmd)
 	if err != nil {
@@ -44,10 +44,10 @@ func (d *directChild) stopTree(grace time.Duration) {
 	}
 }
 
-// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, awaitEnd
-// kills the rest of the group at once. If stopTree is stopping the child, the rest of the group first gets the grace
-// period that stopTree has set. Only then is the child reaped, so that its process id, which is also the group's id,
-// is not reused before.
+// awaitEnd waits until the child has ended and no process of its group is left. If the child has ended by itself,
+// awaitEnd kills the rest of the group immediately. If stopTree is stopping the child, the rest of the group first
+// gets the grace period of stopTree. The child is reaped only afterwards. Until then its process id, which is also the
+// group's id, cannot be reused.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)

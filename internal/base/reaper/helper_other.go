@@ -13,17 +13,17 @@ import (
 	"sync"
 )
 
-// AdoptOrphans does nothing, because only Linux lets a process adopt its orphaned descendants.
+// AdoptOrphans does nothing, because only Linux lets a process adopt orphaned descendants.
 func AdoptOrphans() error { return nil }
 
-// systemStarter starts children of this process. A helper process kills the process groups of these children when
-// this process has ended.
+// systemStarter starts children of this process. A helper process kills the children's process groups when this
+// process has ended.
 type systemStarter struct {
-	argv []string // starts the helper; empty means none
+	argv []string // command that starts the helper; empty if no helper is used
 
 	mu      sync.Mutex
-	watched map[int]string // group → start time of its leader
-	pipe    io.WriteCloser // nil while no helper runs
+	watched map[int]string // start time of the leader, by process group id
+	pipe    io.WriteCloser // pipe to the helper; nil while no helper runs
 	cmd     *exec.Cmd
 }
 
@@ -51,7 +51,7 @@ func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	return watchedTree{d, s}, nil
 }
 
-// watchedTree represents a child whose process group the helper watches.
+// watchedTree represents a child whose process group the helper process watches.
 type watchedTree struct {
 	*directChild
 	system *systemStarter
@@ -63,9 +63,9 @@ func (w watchedTree) awaitEnd() string {
 	return state
 }
 
-// watchGroup tells the helper process to kill the process group led by pid if this process dies before releaseGroup
-// is called. The protocol on the pipe to the helper has three messages: a line "+pid start" adds a group, a line
-// "-pid" removes it, and the end of the pipe means that this process has died.
+// watchGroup makes the helper process kill the process group led by pid if this process dies before it calls
+// releaseGroup. The protocol on the pipe to the helper has three messages. A line "+pid start" adds a group. A line
+// "-pid" removes a group. The end of the pipe means that this process has died.
 func (s *systemStarter) watchGroup(pid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *systemStarter) sendHelper(format string, args ...any) error {
 	return err
 }
 
-// launchHelper starts the helper in its own session, so that it receives no signals from the terminal or to this
-// process's group. It inherits neither environment nor descriptors.
+// launchHelper starts the helper process in its own session. The helper then receives no signals from the terminal and
+// none that are sent to this process's group. The helper inherits neither the environment nor file descriptors.
 func (s *systemStarter) launchHelper() error {
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	cmd.Env = []string{}
@@ -133,9 +133,9 @@ func (s *systemStarter) endHelper() {
 	s.pipe, s.cmd = nil, nil
 }
 
-// Serve runs the helper process. It reads the groups to watch from its standard input. The end of the input means
-// that the engine process has ended, and Serve then kills the remaining groups. It ignores signals such as SIGTERM
-// that request a process to end.
+// Serve runs the helper process. It reads the process groups to watch from its standard input. The end of the input
+// means that the engine process has ended. Serve then kills the remaining groups. It ignores signals such as SIGTERM
+// that ask a process to end.
 func Serve() {
 	ignoreSignals()
 	watched := map[int]string{}
@@ -148,8 +148,8 @@ func Serve() {
 	}
 }
 
-// applyLine executes one line of the protocol between engine and helper: it adds a process group to the map watched
-// or removes one from it. It ignores invalid lines.
+// applyLine executes one line of the protocol between engine and helper. The line adds a process group to watched or
+// removes one. applyLine ignores invalid lines.
 func applyLine(watched map[int]string, line string) {
 	if len(line) == 0 {
 		return

@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// keeperPatience bounds how long a new keeper, the process that watches a child, may take to start that child. It
-	// matters for programs that embed the engine without calling Serve, because their keepers may never respond.
+	// keeperPatience limits the time that a new keeper, the process that watches a child, may take to start that
+	// child. It matters for programs that embed the engine and do not call Serve, because their keepers may never
+	// respond.
 	keeperPatience = time.Minute
-	// stopPatience bounds how long a keeper, the process that watches a child, may take to kill the child and its
-	// descendants. A suspended keeper exceeds it. Then this process kills the keeper, adopts the orphans of the
-	// keeper and kills them itself.
+	// stopPatience limits the time that a keeper, the process that watches a child, may take to kill the child and its
+	// descendants. A keeper exceeds it if it is suspended. This process then kills the keeper, adopts the keeper's
+	// orphans and kills them itself.
 	stopPatience = 10 * time.Second
 )
 
@@ -28,10 +29,10 @@ const (
 // descendants.
 type keptChild struct {
 	keeper *exec.Cmd
-	engine *os.File // this end of the socket to the keeper
+	engine *os.File // this process's end of the socket to the keeper
 	in     *json.Decoder
 	leader int
-	begun  uint64        // the start time of the keeper
+	begun  uint64        // start time of the keeper
 	over   chan struct{} // closed when the keeper has ended
 
 	sending sync.Mutex
@@ -60,9 +61,9 @@ func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
 }
 
-// startKeeper starts a keeper, the process that will start and watch cmd, with the standard streams of cmd. It starts
-// the keeper in a new session, so that the keeper receives no signals from the terminal or to this process's group.
-// The keeper inherits no environment.
+// startKeeper starts a keeper, the process that will start and watch cmd. The keeper gets the standard streams of cmd.
+// It runs in a new session, so that it receives no signals from the terminal and none that are sent to this process's
+// group. It inherits no environment.
 func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -87,8 +88,8 @@ func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	return k, nil
 }
 
-// beginChild sends a keeper the command to start, and returns the keeper's answer. A keeper is the process that
-// starts and watches a child.
+// beginChild sends a keeper the command to start, and returns the keeper's report. A keeper is the process that starts
+// and watches a child.
 func (k *keptChild) beginChild(cmd *exec.Cmd) (first keeperReport, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
 	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
@@ -117,9 +118,9 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits until the keeper, the process that watches the child, has ended. The keeper's last messages can
-// then be read for one more second. The time is limited, because another process may keep the keeper's end of the
-// socket open.
+// awaitKeeper waits until the keeper, the process that watches the child, has ended. After that, the keeper's last
+// messages can be read for one more second. The time is limited, because another process may keep the keeper's end of
+// the socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
@@ -159,8 +160,7 @@ func describeStatus(status syscall.WaitStatus) string {
 	return fmt.Sprintf("wait status %d", status)
 }
 
-// socketPair returns two connected sockets. Sockets are used instead of pipes because other processes cannot open
-// them again through /proc.
+// socketPair returns two connected sockets. Unlike pipes, other processes cannot open them through /proc.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -172,9 +172,9 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "engine"), nil
 }
 
-// ownProgram returns the path from which to start the binary at path. If that is this binary, it returns
-// /proc/self/exe: an update may have replaced the file, and the keeper process that is started must have the same
-// version as this process.
+// ownProgram returns the path with which to start the binary at path. If path is this process's own binary, it returns
+// /proc/self/exe. An update may have replaced the file, and the keeper process must have the same version as this
+// process.
 func ownProgram(path string) string {
 	if own, err := os.Executable(); err == nil && own == path {
 		return "/proc/self/exe"

@@ -12,7 +12,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// processGroup returns the ids of the running processes of a process group.
+// processGroup returns the ids of the running processes in a process group.
 func processGroup(pgid int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -52,8 +52,8 @@ func TestNothingOutlivesSIGKILL(t *testing.T) {
 	}
 }
 
-// TestKernelKillsTheChild checks that the kernel kills the direct child of a killed engine even if the child has no
-// keeper, a process that watches it.
+// TestKernelKillsTheChild checks that the kernel kills the direct child of a killed engine. It does so even if the
+// child has no keeper, which is a process that watches the child.
 func TestKernelKillsTheChild(t *testing.T) {
 	assertGone(t, runEngine(t, "engine-alone", "exec sleep 1000", 1))
 }

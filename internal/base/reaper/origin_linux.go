@@ -32,8 +32,8 @@ func CheckOrigin(pid int) error {
 	return nil
 }
 
-// processLineage returns a process, its parent, its grandparent and so on, up to the first process that is visible in
-// this PID namespace.
+// processLineage returns a process, its parent, its grandparent and so on. The last one is the first process that is
+// visible in this PID namespace.
 func processLineage(pid int) (all []ProcessStat, err error) {
 	const deepest = 1000
 	for len(all) < deepest {
@@ -51,8 +51,8 @@ func processLineage(pid int) (all []ProcessStat, err error) {
 }
 
 // withParent returns the ProcessStat of a process while its parent is alive. The parent may end during the check, and
-// another process may get its id. So withParent reads the process again after it has seen the parent alive, and
-// requires that the parent's id is unchanged.
+// another process may get its id. Therefore withParent reads the process a second time after it has found the parent
+// alive. It requires that the parent's id is unchanged.
 func withParent(pid int) (ProcessStat, error) {
 	for range 10 {
 		before, err := ReadStat(pid)

@@ -15,9 +15,8 @@ import (
 )
 
 // AdoptOrphans makes this process, instead of init, adopt its orphaned descendants. If a server kills its keeper (the
-// process that watches it), the server's daemons remain descendants of this process, which then kills them. Call it
-// only in programs that start all their processes with os/exec or a Reaper: any other child may be reaped as an
-// orphan.
+// process that watches it), the server's daemons then become children of this process, which kills them. Call it only
+// in programs that start all their processes with os/exec or a Reaper. Any other child may be reaped as an orphan.
 func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func adoptsOrphans() bool {
@@ -26,9 +25,9 @@ func adoptsOrphans() bool {
 	return err == nil && set != 0
 }
 
-// adoptedChildren returns the children that this process has adopted. It recognizes the children that this process
-// has started itself, and omits them: os/exec holds a process descriptor for each of these until it was waited for.
-// It returns none if the system has no process descriptors.
+// adoptedChildren returns the children that this process has adopted. It omits children that this process has started
+// itself. It recognizes them because os/exec holds a process descriptor for each of them until it was waited for. If
+// the system has no process descriptors, adoptedChildren returns no children.
 func adoptedChildren() (children []ProcessStat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
@@ -46,7 +45,7 @@ func adoptedChildren() (children []ProcessStat) {
 	return children
 }
 
-// heldProcesses returns the processes for which this process has a descriptor.
+// heldProcesses returns the ids of the processes for which this process has a process descriptor.
 func heldProcesses() (held map[int]bool, ok bool) {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -67,9 +66,9 @@ func heldProcesses() (held map[int]bool, ok bool) {
 	return held, held[os.Getpid()]
 }
 
-// killOrphans kills the orphans of a killed keeper, the process that watched a child. This process has adopted them.
-// The argument begun is the start time of the keeper. killOrphans spares processes in this process's own session: the
-// child of a keeper is in another session, and no process can join an existing session.
+// killOrphans kills the orphans of a killed keeper, the process that watched a child. This process has adopted the
+// orphans. begun is the start time of the keeper. killOrphans spares processes in this process's own session. It can
+// do so safely: the keeper's child is in another session, and no process can join an existing session.
 func killOrphans(begun uint64) {
 	if !adoptsOrphans() || begun == 0 {
 		return
@@ -111,8 +110,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that had already died by the previous call. The argument before contains these
-// children. reapDead returns the children that have died since then, as the argument of the next call.
+// reapDead reaps the adopted children that were already dead at the previous call; before contains them. It returns
+// the children that have died since then. Pass them to the next call.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

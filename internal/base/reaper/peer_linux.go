@@ -15,12 +15,12 @@ var ErrNoTerminal = errors.New("approval needs a terminal, and the answering pro
 
 // SocketPeer represents the process at the other end of a socket.
 type SocketPeer struct {
-	UID int // its effective user
+	UID int // effective user id of the process
 	processHandle
 	start uint64
 }
 
-// PeerOf returns the process at the other end of the connection c. The caller must close it.
+// PeerOf returns the process at the other end of the connection c. The caller must close the result.
 func PeerOf(c *net.UnixConn) (*SocketPeer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -44,8 +44,8 @@ func PeerOf(c *net.UnixConn) (*SocketPeer, error) {
 }
 
 // identifySocket identifies the process at the other end of a socket. Since Linux 6.5 the kernel provides a process
-// descriptor, which stays valid when the process has ended. Older kernels provide only the process id, which another
-// process may have received in the meantime.
+// descriptor, which stays valid when the process has ended. Older kernels provide only the process id, which may by
+// now belong to another process.
 func (p *SocketPeer) identifySocket(socket int) error {
 	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *SocketPeer) CheckTerminal() error {
 	return p.checkAlive()
 }
 
-// checkAlive returns an error if the peer has ended, because facts read by its process id may then belong to another
+// checkAlive returns an error if the peer has ended. In that case its process id may already belong to another
 // process.
 func (p *SocketPeer) checkAlive() error {
 	s, err := ReadStat(p.pid)
@@ -123,7 +123,7 @@ func (p *SocketPeer) checkAlive() error {
 	return nil
 }
 
-// countNamespaces returns how many nested PID namespaces a process is in. The count begins with the namespace that
+// countNamespaces returns the number of nested PID namespaces that a process is in. It counts from the namespace that
 // this process's /proc shows.
 func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

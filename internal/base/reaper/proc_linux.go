@@ -16,18 +16,17 @@ import (
 type ProcessStat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none
-	Foreground                  int // process group in the foreground of that terminal
+	Foreground                  int // process group that is in the foreground of the controlling terminal
 	Start                       uint64
 	State                       byte
 }
 
-// TicksPerSecond is the number of clock ticks per second. ProcessStat.Start counts such ticks since the machine
-// booted.
+// TicksPerSecond is the number of clock ticks per second. ProcessStat.Start counts ticks since the machine booted.
 const TicksPerSecond = 100
 
 func (s ProcessStat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
 
-// ReadStat reads the ProcessStat of a process. It returns an error if there is no such process.
+// ReadStat reads the ProcessStat of a process. It returns an error if the process does not exist.
 func ReadStat(pid int) (ProcessStat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -60,8 +59,8 @@ func parseStat(pid int, data []byte) (ProcessStat, error) {
 	return s, nil
 }
 
-// childrenOf returns the ids of the children of a process, including zombies. A child that is born or adopted during
-// the call may be missing.
+// childrenOf returns the ids of the children of a process, including zombies. It may miss a child that is born or
+// adopted during the call.
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -83,11 +82,11 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// processHandle refers to a process to which signals can be sent. It refers to that process even if another one gets
+// processHandle refers to a process to which signals can be sent. It never refers to another process, even if one gets
 // the same id later.
 type processHandle struct{ fd, pid int }
 
-// openChild returns a handle of the process pid, or an error if that process is not a child of parent.
+// openChild returns a handle of the process pid. It returns an error if that process is not a child of parent.
 func openChild(parent, pid int) (processHandle, error) {
 	h := processHandle{-1, pid}
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -116,7 +115,7 @@ func (h processHandle) closeHandle() {
 	}
 }
 
-// openBelow returns handles of all descendants of a process, parents before their children.
+// openBelow returns handles of all descendants of a process. Parents come before their children.
 func openBelow(parent int) (all []processHandle) {
 	for _, pid := range childrenOf(parent) {
 		if h, err := openChild(parent, pid); err == nil {

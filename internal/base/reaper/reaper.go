@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// ErrClosed is the error of Start after Close.
+// ErrClosed is the error that Start returns after Close.
 var ErrClosed = errors.New("reaper: closed")
 
-// Reaper starts and watches processes. It is safe for concurrent use.
+// Reaper starts child processes and ensures that they end with this process. It is safe for concurrent use.
 type Reaper struct {
 	system *systemStarter
 
@@ -33,10 +33,10 @@ type Reaper struct {
 	live     map[*ReapedProcess]struct{}
 }
 
-// New returns a Reaper. The argument argv is the command that starts the processes that watch children: this binary
-// with arguments that make it call Serve. Without argv there are no watching processes, and only the process group of
-// each child is ended with the child. If this process is then killed with SIGKILL, Linux still kills the direct
-// children, but not their descendants. New itself starts no process.
+// New returns a Reaper and starts no process. argv is the command that starts the processes that watch children: this
+// binary, with arguments that make it call Serve. Without argv no processes watch the children, and ending a child
+// ends only its process group. If this process is then killed with SIGKILL, Linux kills the direct children, but not
+// their descendants.
 func New(argv ...string) *Reaper {
 	return &Reaper{system: newSystem(argv), live: map[*ReapedProcess]struct{}{}}
 }
@@ -71,7 +71,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*ReapedProcess, error) {
 	return p, nil
 }
 
-// Close stops all running processes and kills those that remain after grace. It returns when none is left.
+// Close stops all running processes. It kills those that remain after grace. It returns when no process is left.
 func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Lock()
 	r.closed = true
@@ -98,7 +98,7 @@ func (r *Reaper) runningProcesses() []*ReapedProcess {
 // ReapedProcess represents a running child with its descendants.
 type ReapedProcess struct {
 	tree  processTree
-	done  chan struct{} // closed when nothing is left
+	done  chan struct{} // closed when the child and all its descendants have ended
 	state string
 }
 
@@ -106,11 +106,11 @@ type ReapedProcess struct {
 // track them.
 type processTree interface {
 	processID() int
-	// stopTree requests all processes of the tree to end. Those that remain after grace are killed, possibly after
+	// stopTree asks all processes of the tree to end. Those that remain after grace are killed, possibly after
 	// stopTree has returned.
 	stopTree(grace time.Duration)
-	// awaitEnd waits until no process of the tree is left and returns how the child ended. Descendants that outlive
-	// the child are killed.
+	// awaitEnd waits until no process of the tree is left. It kills descendants that outlive the child. It returns how
+	// the child ended.
 	awaitEnd() (state string)
 }
 
@@ -128,7 +128,7 @@ func (p *ReapedProcess) State() string {
 	return p.state
 }
 
-// Stop requests the child and its descendants to end, kills those that remain after grace, and returns when none is
+// Stop asks the child and its descendants to end, and kills those that remain after grace. It returns when none is
 // left. It may be called at any time and more than once.
 func (p *ReapedProcess) Stop(grace time.Duration) {
 	if !isClosed(p.done) {
@@ -146,7 +146,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitFor waits until c is closed, but no longer than d. It reports whether c is closed.
+// waitFor waits until c is closed, but at most for d. It reports whether c is closed.
 func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -20,9 +20,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestMain lets the test binary take other roles, which its first argument names. It can be a keeper, the process
-// that watches a child. It can be an engine that starts a server and waits to be killed. Engines in different roles
-// use keepers, use none, or adopt orphans. As "judge" it prints the result of CheckOrigin for a process.
+// TestMain lets the test binary play the role that its first argument names. As a keeper it watches a child. As an
+// engine it starts a server and waits to be killed. Engines in different roles use keepers, use none, or adopt
+// orphans. As "judge" it prints the result of CheckOrigin for a process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -165,8 +165,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestKeeperFails checks that Start returns an error and starts no server if the server's keeper, the process that
-// watches it, cannot be started.
+// TestKeeperFails checks that Start returns an error if the keeper, the process that watches the server, cannot be
+// started. Start must then not start the server.
 func TestKeeperFails(t *testing.T) {
 	r := reaper.New("/no/such/program")
 	defer r.Close(0)
@@ -175,8 +175,8 @@ func TestKeeperFails(t *testing.T) {
 	}
 }
 
-// TestStartFailsAsWithoutKeeper checks that starting a missing or non-executable program through a keeper, a process
-// that watches the program, fails with the same error as starting it directly.
+// TestStartFailsAsWithoutKeeper starts a missing program and one that is not executable. It checks that the error is
+// the same with a keeper, a process that watches the program, as without one.
 func TestStartFailsAsWithoutKeeper(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -192,8 +192,8 @@ func TestStartFailsAsWithoutKeeper(t *testing.T) {
 	}
 }
 
-// TestChildGetsWhatItShould checks that a child gets the same streams, arguments, environment, working directory and
-// number of descriptors, whether a keeper (a process that watches it) or this process starts it.
+// TestChildGetsWhatItShould checks the streams, arguments, environment, working directory and number of descriptors of
+// a child. They must be the same whether a keeper (a process that watches the child) or this process starts it.
 func TestChildGetsWhatItShould(t *testing.T) {
 	dir := t.TempDir()
 	descriptors := "" // how many the child has
@@ -221,8 +221,8 @@ func TestChildGetsWhatItShould(t *testing.T) {
 	}
 }
 
-// runEngine starts an engine that starts script, and waits until the script's process group has the given number of
-// members. It then kills the engine with SIGKILL and returns the id of the process group.
+// runEngine starts an engine that starts script. It waits until the script's process group has the given number of
+// members, and then kills the engine with SIGKILL. It returns the id of the process group.
 func runEngine(t *testing.T, part, script string, members int) (pid int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)

@@ -14,35 +14,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engineFD is the number of the descriptor under which a keeper, the process that watches a child, inherits its
-// socket to the engine.
+// engineFD is the number of the file descriptor that is a keeper's end of the socket to the engine. A keeper is the
+// process that watches a child.
 const engineFD = 3
 
-// startOrder is the engine's first message to a keeper, the process that watches one child: the command to start as
-// that child. The fields are byte slices because paths, arguments and variables need not be UTF-8.
+// startOrder is the engine's first message to a keeper, the process that watches one child. It contains the command to
+// start as that child. The fields are byte slices because paths, arguments and variables need not be UTF-8.
 type startOrder struct {
-	Engine    int // the process id of the engine
+	Engine    int // process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
 // keeperRequest represents a message from the engine to a keeper, the process that watches one child of the engine.
-// Only the first message is a startOrder instead.
+// The first message is a startOrder instead.
 type keeperRequest struct {
-	Stop time.Duration // asks everything to end, and kills what is left after that time
+	Stop time.Duration // asks all processes to end; those that remain after this time are killed
 }
 
 // keeperReport represents a message to the engine from a keeper, the process that watches one child. The message says
-// that the child was started, why it could not be started, how it ended, or that nothing is left to kill.
+// that the child was started, why it could not be started, how it ended, or that no process is left to kill.
 type keeperReport struct {
-	PID   int                 // the child, which has been started
-	Errno syscall.Errno       // why it could not be
-	Ended *syscall.WaitStatus // how the child ended
-	Gone  bool                // nothing is left that can be killed; the last message
+	PID   int                 // process id of the child that was started
+	Errno syscall.Errno       // error if the child could not be started
+	Ended *syscall.WaitStatus // wait status of the child if it has ended
+	Gone  bool                // whether no process is left that can be killed; set in the last message
 }
 
 // Serve runs a keeper, the process that watches one child. It starts the command that the engine requests. It kills
-// all its descendants when that command has ended, when the engine requests it, and when the engine has ended. It
+// all its descendants when the command has ended, when the engine requests it, or when the engine has ended. It
 // returns when no descendant is left.
 func Serve() {
 	runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
@@ -66,15 +66,18 @@ func Serve() {
 	_ = out.Encode(keeperReport{Gone: true})
 }
 
-// keeperProcess holds the state of a keeper, which is the parent of one child and of all orphans below it.
+// keeperProcess holds the state of a keeper. A keeper is the parent of one child, and of all orphans among the child's
+// descendants.
 type keeperProcess struct {
-	leader  int
-	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
-	ended   chan syscall.WaitStatus // gets how the leader ended
+	leader int
+	// reaping is held while children are reaped or signalled, so that a child's id cannot be reused before the child
+	// is signalled.
+	reaping sync.Mutex
+	ended   chan syscall.WaitStatus // receives the wait status of the child
 	empty   chan struct{}           // closed when no descendant is left
 }
 
-// startChild starts the child. First it makes this process a subreaper, which adopts orphans. It also makes the
+// startChild starts the child. It first makes this process a subreaper, which adopts orphans. It also makes this
 // process not dumpable, so that other processes can neither open its descriptors nor trace it.
 func (k *keeperProcess) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -109,8 +112,8 @@ func letGo() {
 	_ = os.Chdir("/")
 }
 
-// reapChildren collects the exit statuses of all children, including adopted ones. It returns when there are no more.
-// Then there are no descendants either, because orphans are adopted before their parent can be reaped.
+// reapChildren collects the exit statuses of all children, including adopted ones. It returns when there are no more
+// children. There are then no descendants either, because an orphan is adopted before its parent can be reaped.
 func (k *keeperProcess) reapChildren() {
 	defer close(k.empty)
 	for {
@@ -132,7 +135,7 @@ func (k *keeperProcess) reapChildren() {
 }
 
 // serveRequests handles the engine's requests to this keeper, the process that watches one child. It returns when no
-// descendant is left, or only descendants that the keeper is not permitted to kill.
+// descendant is left, or when the keeper is not permitted to kill those that are left.
 func (k *keeperProcess) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false
@@ -169,7 +172,7 @@ func (k *keeperProcess) serveRequests(requests <-chan keeperRequest, gone <-chan
 }
 
 // killAll kills descendants until none is left. A process that forks continuously cannot escape for long, because its
-// children always stay descendants. killAll gives up when all remaining processes belong to other users.
+// children always stay descendants. killAll gives up if all remaining processes belong to other users.
 func (k *keeperProcess) killAll(out *json.Encoder) {
 	defer func() {
 		select {
@@ -193,8 +196,8 @@ func (k *keeperProcess) killAll(out *json.Encoder) {
 	}
 }
 
-// killOnce sends SIGKILL to all children and to their process groups. These groups are in sessions that the child or
-// its descendants have started, so they contain no other processes. powerless is true if there are children but the
+// killOnce sends SIGKILL to all children and to their process groups. The child or its descendants have started the
+// sessions of these groups, so the groups contain no other processes. powerless is true if there are children but the
 // keeper is permitted to kill none of them.
 func (k *keeperProcess) killOnce() (powerless bool) {
 	k.reaping.Lock()
@@ -215,8 +218,8 @@ func (k *keeperProcess) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of the process parent. It is used for processes such as sudo, which have other
-// rights, so that they cannot be killed themselves.
+// killBelow kills the descendants of the process parent. It is for a parent such as sudo, which runs as another user
+// and therefore cannot be killed itself.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)
@@ -224,8 +227,8 @@ func killBelow(parent int) {
 	}
 }
 
-// terminateBelow requests all descendants of a process to end. It finds all of them before it signals the first,
-// because descendants get another parent when theirs ends.
+// terminateBelow asks all descendants of a process to end. It finds all of them before it signals the first, because a
+// descendant gets another parent when its own parent ends.
 func terminateBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGTERM)
@@ -233,8 +236,8 @@ func terminateBelow(parent int) {
 	}
 }
 
-// readRequests returns a channel of the engine's requests. It is closed when the engine has closed its end of the
-// socket.
+// readRequests returns a channel of the engine's requests. The channel is closed when the engine has closed its end of
+// the socket.
 func readRequests(in *json.Decoder) <-chan keeperRequest {
 	c := make(chan keeperRequest)
 	go func() {

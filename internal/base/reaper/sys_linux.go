@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemStarter starts children. If argv, the command that starts a keeper, is set, each child gets a keeper: a
-// process that watches the child and kills its descendants. Otherwise systemStarter starts children directly.
+// systemStarter starts children. If argv is set, each child gets a keeper, a process that watches the child and kills
+// its descendants. argv is the command that starts a keeper. Without argv, systemStarter starts children directly.
 type systemStarter struct {
 	argv    []string
 	spawner spawner
 
-	once      sync.Once     // of sweep
-	endHelper sync.Once     // of close
-	quit      chan struct{} // closed to end the sweeper, or nil
+	sweepOnce sync.Once     // starts the sweeper at most once
+	closeOnce sync.Once     // lets closeStarter act only once
+	quit      chan struct{} // closed to end the sweeper; nil if no sweeper runs
 	swept     chan struct{} // closed when the sweeper has ended
 }
 
@@ -27,7 +27,7 @@ func newSystem(argv []string) *systemStarter { return &systemStarter{argv: argv}
 
 func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	if len(s.argv) > 0 {
-		s.once.Do(s.startSweep)
+		s.sweepOnce.Do(s.startSweep)
 		return s.startKept(cmd)
 	}
 	prepareCommand(cmd)
@@ -42,9 +42,9 @@ func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 }
 
 func (s *systemStarter) closeStarter() {
-	s.endHelper.Do(func() {
+	s.closeOnce.Do(func() {
 		s.spawner.closeSpawner()
-		s.once.Do(func() {}) // nothing sweeps from now on
+		s.sweepOnce.Do(func() {}) // nothing sweeps from now on
 		if s.quit != nil {
 			close(s.quit)
 			<-s.swept
@@ -52,8 +52,8 @@ func (s *systemStarter) closeStarter() {
 	})
 }
 
-// prepareCommand makes cmd the leader of a new session. The kernel will kill the process when the thread that starts
-// it ends.
+// prepareCommand makes cmd the leader of a new session. It also makes the kernel kill the process when the thread that
+// starts it ends.
 func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -63,7 +63,7 @@ func prepareCommand(cmd *exec.Cmd) {
 }
 
 // Names of one thread in each engine and in each keeper (the process that watches a child). hasThread recognizes
-// engines and keepers by these names. Any process can read them in /proc, and no other process can change them.
+// engines and keepers by these names. Any process can read the names in /proc, and no other process can change them.
 const (
 	engineThread = "retort-engine"
 	keeperThread = "retort-keeper"
@@ -74,7 +74,7 @@ func nameThread(name string) {
 	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
 }
 
-// spawner starts processes from a thread that lives as long as the processes may run. The kernel kills a child when
+// spawner starts processes from a thread that lives as long as these processes may run. The kernel kills a child when
 // the thread that forked it ends, and Go may end ordinary threads at any time.
 type spawner struct {
 	mu    sync.Mutex
@@ -93,8 +93,8 @@ func (s *spawner) startCommand(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// serveThread runs tasks on one operating system thread. It never unlocks the thread, so the thread ends with the
-// goroutine. It does not use the main thread, whose name is that of the process.
+// serveThread runs tasks on one operating system thread. It never unlocks the thread, so that the thread ends with the
+// goroutine. It does not use the main thread, because renaming that thread would rename the process.
 func serveThread(tasks <-chan func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {

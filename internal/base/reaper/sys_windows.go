@@ -51,7 +51,7 @@ func newGroup(cmd *exec.Cmd) (processGroup, error) {
 
 func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// terminateAll does nothing, because Windows cannot request a console program without a window to end. Servers end
+// terminateAll does nothing, because Windows has no way to ask a console program without a window to end. Servers end
 // when their standard input is closed.
 func (g processGroup) terminateAll() {}
 func (g processGroup) killAll()      { _ = windows.TerminateJobObject(g.job, 1) }
@@ -79,8 +79,8 @@ func startTime(pid int) string {
 	return strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
-// killGroup kills the process pid if it began at the time in the argument start. Its descendants need not be killed,
-// because Windows has already terminated their job.
+// killGroup kills the process pid if it began at the time start. It need not kill the descendants, because Windows has
+// already terminated their job.
 func killGroup(pid int, start string) {
 	process, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Lock acquires the exclusive lock on the file at path. If other processes hold the lock, it waits, but not longer
-// than the argument patience. The lock is held until unlock is called or the process ends.
+// Lock acquires the exclusive lock on the file at path. If other processes hold the lock, it waits for at most
+// patience. The lock is held until unlock is called or the process ends.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_EX, patience)
 }
 
-// LockShared acquires a shared lock on the file at path, in the same way as Lock. Other processes can hold a shared
-// lock at the same time, but not the exclusive lock.
+// LockShared acquires a shared lock on the file at path, in the same way as Lock. While it is held, other processes
+// can hold shared locks, but not the exclusive lock.
 func LockShared(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_SH, patience)
 }
@@ -41,7 +41,7 @@ func lockFile(path string, how int, patience time.Duration) (unlock func(), err 
 // Locks is true because this system supports the file locks of this package.
 const Locks = true
 
-// waitForLock waits in the kernel, without a time limit, until it has locked the file.
+// waitForLock waits in the kernel until it has locked the file. The wait has no time limit.
 func waitForLock(f *os.File, how int) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
@@ -50,8 +50,8 @@ func waitForLock(f *os.File, how int) error {
 	}
 }
 
-// LockFile locks an open file. If other processes hold the lock, it waits, but not longer than the argument patience.
-// The lock is held until UnlockFile is called or the process ends.
+// LockFile locks an open file. If other processes hold the lock, it waits for at most patience. The lock is held until
+// UnlockFile is called or the process ends.
 func LockFile(f *os.File, patience time.Duration) error {
 	return flockWithin(f, syscall.LOCK_EX, patience)
 }

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// ErrIrregular means that a path is not a regular file but a directory, a symbolic link, a named pipe, a socket or a
-// device.
+// ErrIrregular means that a path does not name a regular file. It names a directory, a symbolic link, a named pipe, a
+// socket or a device.
 var ErrIrregular = errors.New("not a regular file")
 
-// MaxFile is the size limit, in bytes, for callers of ReadFile that have no smaller limit.
+// MaxFile is the size limit, in bytes, that callers of ReadFile use if they need no smaller limit.
 const MaxFile = 64 << 20
 
-// Unbounded makes Lock and similar functions wait for a lock without a time limit.
+// Unbounded is the patience with which Lock and similar functions wait for a lock without a time limit.
 const Unbounded time.Duration = -1
 
-// OpenFile opens a file of the data directory. Because other programs may write there, it never blocks and does not
-// follow a symbolic link at the end of the path. The error wraps ErrIrregular if the path is not a regular file. All
-// files of the data directory must be opened in this way.
+// OpenFile opens a file of the data directory. Other programs may write to that directory, so OpenFile never blocks
+// and does not follow a symbolic link at the end of the path. The error wraps ErrIrregular if the path is not a
+// regular file. Open all files of the data directory in this way.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, irregularError(path, info)
@@ -45,7 +45,7 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
 // ReadFile opens a file of the data directory like OpenFile and returns its content. It returns an error if the file
-// has more bytes than the argument most allows.
+// has more than most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// CheckRegular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It does not open the
-// file. A missing file is not an error.
+// CheckRegular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It returns nil
+// for a missing file. It does not open the file.
 func CheckRegular(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return irregularError(path, info)
@@ -68,7 +68,7 @@ func CheckRegular(path string) error {
 	return nil
 }
 
-// OpenIn opens a file below root like OpenFile, except that it follows symbolic links that stay below root, as
+// OpenIn opens a file below root like OpenFile. Unlike OpenFile it follows symbolic links that stay below root, as
 // os.Root does.
 func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
@@ -115,15 +115,16 @@ func irregularError(path string, info fs.FileInfo) error {
 	return misplacedError("open", path, "it is %s, %w", kindOf(info.Mode()), ErrIrregular)
 }
 
-// misplaced is the error for a file of the data directory that Retort cannot have written itself, for example because
-// it is a named pipe or too large.
+// misplaced is the error for a file of the data directory that Retort cannot have written. For example, the file is a
+// named pipe or is too large.
 type misplaced struct{ error }
 
 func misplacedError(op, path, format string, args ...any) error {
 	return &fs.PathError{Op: op, Path: path, Err: misplaced{fmt.Errorf(format, args...)}}
 }
 
-// Misplaced marks the error, so that messages blame the content of the data directory instead of a fault in Retort.
+// Misplaced marks the error. Messages about marked errors blame the content of the data directory instead of a fault
+// in Retort.
 func (misplaced) Misplaced() {}
 
 func (e misplaced) Unwrap() error { return e.error }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// nonBlocking is the open flag with which opening a named pipe does not wait for its other end.
+// nonBlocking is the open flag that keeps opening a named pipe from waiting for a process at its other end.
 const nonBlocking = syscall.O_NONBLOCK
 
 // openFile opens a file without blocking and without following a symbolic link.

@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestOdd checks that a directory, symbolic link, named pipe or socket in place of a file is rejected without
-// blocking, with an error that names its kind.
+// TestOdd checks that a directory, symbolic link, named pipe or socket in place of a file is rejected. Opening it must
+// not block, and the error must name its kind.
 func TestOdd(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -82,7 +82,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// TestBound checks that ReadFile returns an error and no content for a file above the size limit.
+// TestBound checks that ReadFile returns an error and no content if the file is larger than the limit.
 func TestBound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {

@@ -8,17 +8,17 @@ import (
 	"path/filepath"
 )
 
-// ReplaceOptions configures ReplaceWith. The zero value is right for files of the data directory.
+// ReplaceOptions configures ReplaceWith. The zero value is suitable for files of the data directory.
 type ReplaceOptions struct {
-	Temporary string      // name of the new file until it is complete, as for os.CreateTemp; empty means ".tmp-*"
-	Mode      fs.FileMode // permissions; 0 means 0600
-	// Check is called when the new file is complete and durable, right before it replaces the old one. If Check
-	// returns an error, the old file is kept. If Check is nil, nothing is checked.
+	Temporary string      // pattern for the name of the incomplete new file, as for os.CreateTemp; ".tmp-*" if empty
+	Mode      fs.FileMode // permissions of the new file; 0600 if 0
+	// Check is called when the new file is complete and durable, before it replaces the old file. If Check returns an
+	// error, the old file is kept. Check may be nil.
 	Check func() error
 }
 
-// ReplaceFile writes data to a file atomically, as ReplaceWith does. Only the owner can read the file. ReplaceFile
-// creates the directory if it is missing.
+// ReplaceFile writes data to a file atomically, as ReplaceWith does. Only the owner of the file can read it.
+// ReplaceFile creates the file's directory if it is missing.
 func ReplaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -29,10 +29,10 @@ func ReplaceFile(path string, data []byte) error {
 	})
 }
 
-// ReplaceWith atomically replaces or creates a file with the output of write. The new file is synced before it is
-// renamed to path. If writing fails or the machine crashes, path therefore has either the complete old or the
-// complete new content. If path is a symbolic link, the link itself is replaced. After an error the temporary file is
-// removed, but after a crash it may remain. The directory must exist.
+// ReplaceWith atomically replaces or creates a file. Its content is the output of write. The new file is synced before
+// it is renamed to path. If writing fails or the machine crashes, path therefore has the complete old or the complete
+// new content. If path is a symbolic link, the link itself is replaced. After an error the temporary file is removed,
+// but after a crash it may remain. The directory must exist.
 func ReplaceWith(path string, o ReplaceOptions, write func(io.Writer) error) error {
 	made, err := writeTemp(path, o, write)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package seal authenticates files of the data directory and opens them safely. Each sealed file has a MAC made with
-// a key that is stored elsewhere. An MCP server that can write to the file's folder, for example to a project folder,
-// can therefore neither forge such a file nor replace it by another one.
+// Package seal authenticates files of the data directory and opens them safely. A sealed file has a MAC (message
+// authentication code) made with a key that is stored elsewhere. An MCP server may be able to write to the file's
+// folder, for example to a project folder. The MAC keeps it from forging such a file or replacing it by another one.
 package seal
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const keySize = 32
 
-// ReadKey returns the key stored at path. It returns an error if the file is missing or not a valid key.
+// ReadKey returns the key stored at path. It returns an error if the file is missing or does not contain a valid key.
 func ReadKey(path string) ([]byte, error) {
 	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
@@ -25,8 +25,8 @@ func ReadKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// LoadOrCreateKey returns the key stored at path, and creates it if it is missing. If processes call it at the same
-// time, all get the same key.
+// LoadOrCreateKey returns the key stored at path. If the key is missing, it creates one. Processes that call it at the
+// same time all get the same key.
 func LoadOrCreateKey(path string) ([]byte, error) {
 	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
@@ -48,7 +48,8 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	return ReadKey(path)
 }
 
-// ComputeMAC returns the MAC of a list of parts. Lists that differ only in where one part ends have different MACs.
+// ComputeMAC returns the MAC (message authentication code) of a list of parts. Lists that only divide the same bytes
+// differently have different MACs.
 func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
@@ -60,7 +61,7 @@ func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// VerifyMAC reports whether the argument code is the MAC of the parts under the given key.
+// VerifyMAC reports whether code is the MAC of the parts under the given key.
 func VerifyMAC(key, code []byte, parts ...[]byte) bool {
 	return hmac.Equal(code, ComputeMAC(key, parts...))
 }

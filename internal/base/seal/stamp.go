@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// FileStamp describes one version of a file, so that a change of the file can be detected. The zero value means that
-// the file is missing.
+// FileStamp describes one version of a file. Compare two stamps to find out whether the file has changed. The zero
+// value means that the file is missing.
 type FileStamp struct{ info fs.FileInfo }
 
-// StampOf returns the current stamp of a file.
+// StampOf returns the stamp of a file in its current version.
 func StampOf(path string) FileStamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -21,8 +21,8 @@ func StampOf(path string) FileStamp {
 // FileExists reports whether the file existed.
 func (s FileStamp) FileExists() bool { return s.info != nil }
 
-// IsSame reports whether both stamps are of the same version of a file: of the same file with the same size and
-// modification time. Two stamps of missing files are the same.
+// IsSame reports whether both stamps describe the same version: the same file with the same size and modification
+// time. Two stamps of missing files are the same.
 func (s FileStamp) IsSame(o FileStamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSteady checks that IsClockSteady returns false on the first call and after the clock has jumped in either
-// direction.
+// TestSteady checks that IsClockSteady returns false on the first call, and after the clock has jumped forward or
+// back.
 func TestSteady(t *testing.T) {
 	const day = 24 * time.Hour
 	path, now := filepath.Join(t.TempDir(), "stamp"), time.Now()

@@ -4,26 +4,26 @@ package throttle
 
 import "time"
 
-// Backoff configures how long to wait after consecutive failures.
+// Backoff configures the waits after consecutive failures.
 type Backoff struct {
-	Delay     time.Duration // after the first failure; doubles with each until the breaker opens
+	Delay     time.Duration // wait after the first failure; doubles with each failure until the breaker opens
 	OpenAfter int           // number of failures that open the breaker
-	Pause     time.Duration // after the failure that opens the breaker; doubles with each
-	Longest   time.Duration // bounds Pause
+	Pause     time.Duration // wait after the failure that opens the breaker; doubles with each further failure
+	Longest   time.Duration // maximum wait while the breaker is open, before jitter
 }
 
 // Breaker is a circuit breaker that counts consecutive failures of an operation. After OpenAfter failures it is open:
 // the operation must not be tried until the pause has passed.
 type Breaker struct {
 	Backoff
-	Failures int       // in a row
-	RetryAt  time.Time // when the wait after the last failure ends
+	Failures int       // number of consecutive failures
+	RetryAt  time.Time // end of the wait after the last failure
 }
 
-// maxDoublings bounds how often a delay is doubled, so that it cannot overflow.
+// maxDoublings bounds how many times a delay is doubled, so that it cannot overflow.
 const maxDoublings = 20
 
-// wait returns how long to wait after the failures counted so far.
+// wait returns the wait after the failures counted so far.
 func (b *Breaker) wait() time.Duration {
 	if over := b.Failures - b.OpenAfter; over >= 0 {
 		return min(b.Pause<<min(over, maxDoublings), b.Longest)
@@ -31,7 +31,7 @@ func (b *Breaker) wait() time.Duration {
 	return b.Delay << min(max(b.Failures-1, 0), maxDoublings)
 }
 
-// NoteFailure counts a failure. jitter, in [0, 1), scales the wait to between 0.5 and 1.5 times what Backoff
+// NoteFailure counts a failure. jitter must be in [0, 1). It scales the wait to between 0.5 and 1.5 times what Backoff
 // specifies, so that clients that failed together do not retry together. A jitter of 0.5 leaves the wait unchanged.
 func (b *Breaker) NoteFailure(now time.Time, jitter float64) {
 	b.Failures++
@@ -42,13 +42,13 @@ func (b *Breaker) NoteFailure(now time.Time, jitter float64) {
 // NoteSuccess resets the failure count and closes the breaker.
 func (b *Breaker) NoteSuccess() { b.Failures, b.RetryAt = 0, time.Time{} }
 
-// IsTripped reports whether there were enough consecutive failures to open the breaker. It ignores whether the pause
-// has passed.
+// IsTripped reports whether there were enough consecutive failures to open the breaker. It returns true even if the
+// pause has passed.
 func (b *Breaker) IsTripped() bool { return b.Failures >= b.OpenAfter }
 
-// IsOpen reports whether the breaker is open at the time now: the operation must not be tried.
+// IsOpen reports whether the breaker is open at the time now. While it is open, the operation must not be tried.
 func (b *Breaker) IsOpen(now time.Time) bool { return b.IsTripped() && now.Before(b.RetryAt) }
 
-// Postpone makes the wait after the last failure begin again at the time now. A caller that is about to retry the
-// operation calls it, so that others do not retry at the same time.
+// Postpone restarts the wait after the last failure at the time now. A caller that is about to retry the operation
+// calls it, so that others do not retry at the same time.
 func (b *Breaker) Postpone(now time.Time) { b.RetryAt = now.Add(b.wait()) }

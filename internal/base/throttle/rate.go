@@ -2,22 +2,22 @@ package throttle
 
 import "time"
 
-// Rate represents a rate limit: at most as many events as the field Most says, within the duration in the field Per.
+// Rate represents a rate limit of Most events within the duration Per.
 type Rate struct {
 	Most int
 	Per  time.Duration
 }
 
-// Bucket is a token bucket: it holds how many events of a Rate are left. The zero Bucket is full.
+// Bucket is a token bucket. It holds the number of events of a Rate that are still allowed. The zero Bucket is full.
 type Bucket struct {
 	left float64
 	at   time.Time
 }
 
-// Full returns a Bucket that is full now.
+// Full returns a Bucket that is full at the time now.
 func (r Rate) Full(now time.Time) Bucket { return Bucket{float64(r.Most), now} }
 
-// Take takes n events from the bucket. If too few are left, it takes none and returns how long to wait for them.
+// Take takes n events from the bucket. If the bucket has too few, it takes none and returns how long to wait for them.
 func (r Rate) Take(b *Bucket, n int, now time.Time) (wait time.Duration) {
 	r.fill(b, now)
 	if need := float64(n) - b.left; need > 0 {
@@ -27,7 +27,7 @@ func (r Rate) Take(b *Bucket, n int, now time.Time) (wait time.Duration) {
 	return 0
 }
 
-// IsFull reports whether the bucket is full now.
+// IsFull reports whether the bucket is full at the time now.
 func (r Rate) IsFull(b Bucket, now time.Time) bool {
 	r.fill(&b, now)
 	return b.left >= float64(r.Most)

@@ -25,13 +25,14 @@ type queuedMessage struct {
 }
 
 const (
-	maxQueued       = 256
-	maxTries        = 6               // per message; they take several minutes
-	firstRetryDelay = 5 * time.Second // delay before the second try; it doubles each time
-	closeTimeout    = 3 * time.Second // how long Close goes on delivering queued messages
+	maxQueued = 256
+	// maxTries is the maximum number of attempts per message. With the delays they take several minutes.
+	maxTries        = 6
+	firstRetryDelay = 5 * time.Second // delay before the second attempt; doubles for each further attempt
+	closeTimeout    = 3 * time.Second // time for which Close still delivers queued messages
 )
 
-// NewQueue returns a queue that delivers messages in the background until Close is called.
+// NewQueue returns a queue. The queue delivers messages in the background until Close is called.
 func NewQueue(to *WebhookEndpoint, log *slog.Logger) *MessageQueue {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan queuedMessage, maxQueued)
@@ -40,7 +41,7 @@ func NewQueue(to *WebhookEndpoint, log *slog.Logger) *MessageQueue {
 	return q
 }
 
-// QueueMessage adds a message without waiting. It returns false if the queue is full.
+// QueueMessage adds a message without waiting. It drops the message and returns false if the queue is full.
 func (q *MessageQueue) QueueMessage(id string, body []byte) bool {
 	select {
 	case q.messages <- queuedMessage{id, body}:

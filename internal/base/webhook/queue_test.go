@@ -19,7 +19,7 @@ import (
 
 const secret = "a secret of more than 24 bytes"
 
-// inBubble starts an HTTP server with the handler h inside a testing/synctest bubble and returns the WebhookEndpoint
+// inBubble starts an HTTP server with the handler h inside a testing/synctest bubble, and returns a WebhookEndpoint
 // for it.
 func inBubble(t *testing.T, h http.HandlerFunc) *WebhookEndpoint {
 	t.Helper()
@@ -34,9 +34,8 @@ func inBubble(t *testing.T, h http.HandlerFunc) *WebhookEndpoint {
 	return to
 }
 
-// TestQueue checks that messages arrive signed, in order and once. A failed message is retried after
-// increasing delays. It is dropped if it still fails after several minutes, or if the receiver rejects
-// it.
+// TestQueue checks that messages arrive signed, in order and only once. A failed message must be retried after
+// increasing delays. It must be dropped if it still fails after several minutes, or if the receiver rejects it.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived []string
@@ -77,7 +76,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestQueueParts checks that Close delivers queued messages for a few seconds before it drops those that are left.
+// TestQueueParts checks that Close delivers queued messages for a few seconds and then drops the rest.
 func TestQueueParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived atomic.Int32

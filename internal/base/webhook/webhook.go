@@ -1,6 +1,6 @@
-// Package webhook posts signed messages to an HTTP address. The signature follows standardwebhooks.com: the header
-// webhook-id identifies the message, webhook-timestamp is in seconds, and webhook-signature is "v1," followed by the
-// HMAC-SHA-256 of "id.timestamp.body" in base64.
+// Package webhook posts signed messages to an HTTP address. The signature follows standardwebhooks.com. The header
+// webhook-id identifies the message. The header webhook-timestamp holds the time in seconds. The header
+// webhook-signature is "v1," followed by the HMAC-SHA-256 of "id.timestamp.body" in base64.
 package webhook
 
 import (
@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// Bounds of this package: the shortest secret, the largest response body, the longest duration of a request, and the
-// largest difference between the clocks of sender and receiver.
+// Limits on secrets, responses, requests and clocks.
 const (
-	minSecret      = 24 // bytes
-	maxBody        = 64 << 10
-	requestTimeout = 60 * time.Second // of one request: who asks a person may hold it
-	maxClockSkew   = 5 * time.Minute  // between the clocks of both sides
+	minSecret = 24 // minimum length of a secret, in bytes
+	maxBody   = 64 << 10
+	// requestTimeout is the maximum duration of a request. It is long, because the receiver may ask a person first.
+	requestTimeout = 60 * time.Second
+	maxClockSkew   = 5 * time.Minute // maximum difference between the clocks of sender and receiver
 )
 
 // WebhookEndpoint holds an HTTP address and the secret with which messages to it are signed. It is safe for
@@ -44,8 +44,8 @@ type EndpointResponse struct {
 	Body   []byte
 }
 
-// New returns a WebhookEndpoint. The address must use https, or http with a loopback host. secret is either "whsec_"
-// followed by base64, or the bytes of the key themselves.
+// New returns a WebhookEndpoint. The address must use https, or http with a loopback host. secret is "whsec_" followed
+// by the key in base64, or the bytes of the key.
 func New(address, secret string) (*WebhookEndpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
@@ -71,8 +71,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// PostMessage posts a JSON body as the message id. Its error never contains the endpoint's address, because the
-// address may contain a secret.
+// PostMessage posts a JSON body. id identifies the message. The error never contains the endpoint's address, because
+// the address may contain a secret.
 func (e *WebhookEndpoint) PostMessage(ctx context.Context, id string, body []byte) (EndpointResponse, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {

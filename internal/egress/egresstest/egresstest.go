@@ -27,19 +27,21 @@ import (
 	"time"
 )
 
-// Public is the address of all hosts to which a test gives no other address. It is a public address, but the tests
-// never connect to it.
+// Public is the address of every host for which a test has set no other address. It is a real public address, but the
+// dialer never connects to it.
 var Public = netip.MustParseAddr("93.184.215.14")
 
-// Site serves a number of hosts with one handler. It serves http at port 80 and https at every other port.
+// Site is a simulated web site that serves several host names with one handler. It serves http at port 80 and https at
+// every other port.
 type Site struct {
 	Roots       *x509.CertPool
 	Certificate []byte // certificate of the certificate authority, in PEM format
 
-	plain, sealed string // where the servers are
+	plain, sealed string // address of the local http server
 
-	mu       sync.Mutex
-	answers  map[string][][]netip.Addr // answers of the resolver by host, used in turn; the last one is repeated
+	mu sync.Mutex
+	// lists of addresses that the resolver returns, by host; used in order, with the last one repeated
+	answers  map[string][][]netip.Addr
 	resolved []string
 	dialled  []string
 }
@@ -99,7 +101,8 @@ func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed, root}, PrivateKey: own}
 }
 
-// Answer adds an answer that the resolver gives for a host. Answers are used in turn, and the last one is repeated.
+// Answer adds a list of addresses that the resolver returns for a host. The resolver returns the lists in the order in
+// which they were added, and repeats the last one.
 func (s *Site) Answer(host string, addrs ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,21 +145,22 @@ func (s *Site) DialContext(ctx context.Context, network, address string) (net.Co
 	return d.DialContext(ctx, network, to)
 }
 
-// Dialled returns the addresses that were dialled.
+// Dialled returns the addresses that DialContext was asked for.
 func (s *Site) Dialled() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.dialled)
 }
 
-// Resolved returns the hosts that the resolver was asked for.
+// Resolved returns the hosts that LookupNetIP was asked for.
 func (s *Site) Resolved() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.resolved)
 }
 
-// Strangers returns the dialled addresses that do not belong to the site.
+// Strangers returns the dialled addresses that do not belong to the site. A test fails if a program reaches one of
+// them.
 func (s *Site) Strangers() (found []string) {
 	for _, a := range s.Dialled() {
 		if !strings.HasPrefix(a, Public.String()+":") {

@@ -29,7 +29,7 @@ func (p *sourceProgram) toFunction(name string) ExtractedFunction {
 	return ExtractedFunction{Code: code + "export async function " + name + "(" + p.paramList() + ") {\n" + lines + "\n}\n", Params: p.params}
 }
 
-// statementEnd returns the offset at which the import statement that begins with token i ends.
+// statementEnd returns the offset at which the import statement ends that begins with token i.
 func (p *sourceProgram) statementEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		t := p.tokens[j]
@@ -126,7 +126,7 @@ func (p *sourceProgram) toPythonFunction(name string) ExtractedFunction {
 	return ExtractedFunction{Code: code + head + name + "(" + p.paramList() + "):\n" + indentCode(body, true) + "\n", Params: p.params}
 }
 
-// lineEnd returns the offset at which the logical line of token i ends.
+// lineEnd returns the offset at which the logical line that contains token i ends.
 func (p *sourceProgram) lineEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		next := p.tokenAt(j + 1)
@@ -140,7 +140,7 @@ func (p *sourceProgram) lineEnd(i int) int {
 	return len(p.code)
 }
 
-// isAssignment reports whether the logical line of token i is an assignment.
+// isAssignment reports whether the logical line that contains token i is an assignment.
 func (p *sourceProgram) isAssignment(i int) bool {
 	end := p.lineEnd(i)
 	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
@@ -186,10 +186,10 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
-	// statementKeywords lists the keywords with which statements other than expressions begin.
+	// statementKeywords lists the keywords that begin a statement, as opposed to an expression.
 	statementKeywords = wordSet("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
 		"def with assert del pass raise global nonlocal from elif else except finally")
-	// reservedNames lists reserved words, which cannot be the name of a function.
+	// reservedNames lists the reserved words, which cannot be names of functions.
 	reservedNames = wordSet("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
 		"return super switch this throw true try typeof var void while with yield let static await async None True False and as assert def del elif except from global is lambda nonlocal not or pass raise")
 )

@@ -1,6 +1,6 @@
-// Package extract converts a program that has run to a function: literals that look like input values become
-// parameters. It does no I/O. It works on tokens only, so the caller must check the result and can exclude
-// parameters.
+// Package extract converts a program that has run to a function of a skill. Literals that look like input values
+// become parameters. The package does no I/O. It works only on tokens, without a parser, so the caller must check the
+// result. The caller can exclude parameters.
 package extract
 
 import (
@@ -13,12 +13,12 @@ import (
 	"retort/internal/core"
 )
 
-// LiteralParam describes a literal of the program that has become a parameter.
+// LiteralParam describes a parameter that was a literal in the program.
 type LiteralParam struct {
 	Name    string
-	Literal string // as it was written
-	Type    string // "string" or "number"
-	Needed  bool   // it has no default: it was something personal
+	Literal string // literal as written in the program
+	Type    string // type of the parameter: "string" or "number"
+	Needed  bool   // whether callers must pass the parameter; it has no default if its literal was personal
 }
 
 // ExtractedFunction holds the code of a function and its parameters.
@@ -29,18 +29,17 @@ type ExtractedFunction struct {
 
 const (
 	maxParams = 12
-	maxValue  = 500 // bytes of a literal
+	maxValue  = 500 // maximum length of a literal, in bytes
 )
 
-// sealedToken matches a token that stands for a personal value, such as [EMAIL_1]. The same token stands for
-// different values in different sessions.
+// sealedToken matches a privacy token, which stands for a personal value. An example is [EMAIL_1]. The same token
+// stands for different values in different sessions.
 var sealedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 })
 
-// FromProgram converts a program to a function with the name of the skill. skip contains the names of parameters that
-// must not be created; their literals stay in the code. A TypeScript program that already exports something is not
-// changed.
+// FromProgram converts a program to a function with the name of the skill. It creates no parameters whose names are in
+// skip; their literals stay in the code. A TypeScript program that already exports something is not changed.
 func FromProgram(code string, lang core.Language, skill string, skip []string) (ExtractedFunction, *core.Error) {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
@@ -66,7 +65,7 @@ func FromProgram(code string, lang core.Language, skill string, skip []string) (
 	return p.toFunction(name), nil
 }
 
-// WrapBody converts a program to a function without parameters.
+// WrapBody converts a program to a function that has no parameters.
 func WrapBody(code string, lang core.Language, skill string) ExtractedFunction {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
@@ -143,14 +142,14 @@ func (p *sourceProgram) findLiterals() {
 	}
 }
 
-// isInPattern reports whether an offset is in a pattern of Python's match statement. A literal there must not become
-// a parameter, because a name as a pattern matches every value.
+// isInPattern reports whether an offset is in a pattern of a Python match statement. A literal there must not become a
+// parameter, because a name as a pattern matches every value.
 func (p *sourceProgram) isInPattern(at int) bool {
 	line := p.code[strings.LastIndexByte(p.code[:at], '\n')+1 : at]
 	return strings.HasPrefix(strings.TrimSpace(line), "case ")
 }
 
-// isTypeDeclaration reports whether a token is in the declaration of a type.
+// isTypeDeclaration reports whether a token is part of a type declaration.
 func (p *sourceProgram) isTypeDeclaration(i int) bool {
 	for i--; i >= 0; i-- {
 		switch t := p.tokens[i]; {
@@ -168,7 +167,7 @@ func (p *sourceProgram) hasNewline(from, to int) bool {
 	return to >= from && strings.Contains(p.code[from:to], "\n")
 }
 
-// liftConstant converts a constant to a parameter and removes the constant's declaration.
+// liftConstant converts a constant to a parameter of the function and removes the constant's declaration.
 func (p *sourceProgram) liftConstant(i int, key, value sourceToken) {
 	from := key.start
 	if p.python {
@@ -228,8 +227,8 @@ func snakeCase(name string) string {
 }
 
 // addParam makes a literal a parameter of the function and returns the parameter's name. It returns "" if the literal
-// must stay in the code, for example because the name is taken. If the argument other is not empty, a name that is
-// taken gets a number instead, and equal literals of the same name share a parameter.
+// must stay in the code, for example because the name is taken. If other is not empty, a name that is taken gets a
+// number instead, and equal literals with the same name share a parameter.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {
@@ -254,8 +253,8 @@ func (p *sourceProgram) addParam(name string, value sourceToken, other string) s
 	}
 }
 
-// isUsedName reports whether the program already uses a name, for example for a variable. Names of members and of
-// keyword arguments do not count.
+// isUsedName reports whether the program already uses a name, for example for a variable. Names of object members and
+// of keyword arguments do not count.
 func (p *sourceProgram) isUsedName(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {

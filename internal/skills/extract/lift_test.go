@@ -71,7 +71,7 @@ b"""
 	}
 }
 
-// FuzzProgram checks that any text is converted in finite time, to a function of limited size.
+// FuzzProgram checks that every text is converted in finite time to a function of limited size.
 func FuzzProgram(f *testing.F) {
 	for _, code := range []string{"return { a: 'b' }", "`${`${1}`}`", "a = '", "/[/]/.test({x: \"", "}}}", "import", "f'''", "x = 1\n\\", "a /= 2 / 3;\n{b: 4}", "\"\\"} {
 		f.Add(code, true)

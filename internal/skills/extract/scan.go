@@ -6,10 +6,10 @@ import "strings"
 type tokenKind int
 
 const (
-	mark tokenKind = iota // an operator, or a bracket
+	mark tokenKind = iota // operator or bracket
 	word
 	number
-	text // also a template, and a regular expression
+	text // string, template string or regular expression
 )
 
 // sourceToken holds one token of a program. White space and comments are not tokens.
@@ -17,8 +17,8 @@ type sourceToken struct {
 	kind       tokenKind
 	text       string
 	start, end int
-	depth      int  // of brackets around it
-	closes     bool // it is a closing bracket
+	depth      int  // number of open brackets around the token
+	closes     bool // whether the token is a closing bracket
 }
 
 // tokenScanner splits a program into tokens.
@@ -40,8 +40,8 @@ func scanTokens(code string, python bool) []sourceToken {
 
 func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// skipUntil moves the scanner to the position after the next occurrence of the text end. If end does not occur, it moves
-// the scanner to the end of the program.
+// skipUntil moves the scanner past the next occurrence of end. If end does not occur, it moves the scanner to the end
+// of the program.
 func (s *tokenScanner) skipUntil(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {
 		s.at += i + len(end)
@@ -152,7 +152,7 @@ func (s *tokenScanner) scanTemplate() {
 	s.at = len(s.code)
 }
 
-// isRegexStart reports whether a slash begins a regular expression. After a value it is a division instead.
+// isRegexStart reports whether a slash begins a regular expression. A slash after a value is a division.
 func (s *tokenScanner) isRegexStart() bool {
 	if len(s.tokens) == 0 {
 		return true

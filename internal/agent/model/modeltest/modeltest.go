@@ -1,5 +1,5 @@
-// Package modeltest provides a fake model for tests: a real HTTP server that implements the API formats of OpenAI and
-// Anthropic. A script decides the answers, and can simulate a broken or hostile endpoint.
+// Package modeltest provides a fake model for tests. It is a real HTTP server that implements the API formats of
+// OpenAI and Anthropic. A function decides the answers, and can simulate a broken or hostile endpoint.
 package modeltest
 
 import (
@@ -17,15 +17,15 @@ import (
 // ScriptedStep describes one answer of the fake model. The zero value answers with an empty text.
 type ScriptedStep struct {
 	Text    string
-	Refuse  string            // the model refuses to answer
-	Status  int               // an HTTP error
-	Header  map[string]string // sent with the error
-	Raw     string            // sends this body instead of everything else
-	Hang    bool              // sends nothing
-	Endless bool              // sends text without an end
-	Plain   bool              // sends one document instead of a stream
-	Broken  bool              // the stream is cut off
-	Tokens  int               // input tokens that it reports; 100 if 0
+	Refuse  string            // text with which the model refuses to answer; "" if it answers
+	Status  int               // HTTP status of an error response; 0 for no error
+	Header  map[string]string // headers of the response
+	Raw     string            // body to send instead of a reply of the model
+	Hang    bool              // whether to send nothing
+	Endless bool              // whether to send text without an end
+	Plain   bool              // whether to send one document instead of a stream
+	Broken  bool              // whether to cut the stream off before its end
+	Tokens  int               // number of input tokens that streams report; at least 100
 }
 
 // ReceivedRequest holds one request that the fake model has received.
@@ -33,7 +33,7 @@ type ReceivedRequest struct {
 	Path   string
 	Header http.Header
 	Body   string
-	Last   string // the last message
+	Last   string // text of the last message
 }
 
 // FakeServer represents a fake model behind a real HTTP server.
@@ -47,7 +47,7 @@ type FakeServer struct {
 	asked  []ReceivedRequest
 }
 
-// New starts a fake model. It calls script for the n-th request, counted from 1, to get the answer.
+// New starts a fake model. For the n-th request, counted from 1, it calls script to get the answer.
 func New(script func(n int, a ReceivedRequest) ScriptedStep) *FakeServer {
 	s := &FakeServer{script: script, end: make(chan struct{})}
 	s.server = httptest.NewServer(http.HandlerFunc(s.handleRequest))
