@@ -75,9 +75,8 @@ func (e *Engine) Resume(ctx context.Context, execution string, patience time.Dur
 	return newOutcome(e.engine.Resume(ctx, execution, patience))
 }
 
-// Waiting returns the approvals that wait for a person, oldest first. execution selects those of one execution or of
-// all programs of one task; if it is empty, all are returned. An engine returned by As returns only its principal's
-// approvals.
+// Waiting returns the approvals that wait for a person, oldest first: those of one execution, those of all programs of
+// one task, or all if execution is empty. An engine returned by As returns only its principal's approvals.
 func (e *Engine) Waiting(execution string) []Approval {
 	return convertAll(e.engine.Waiting(execution), newApproval)
 }

@@ -123,8 +123,7 @@ type Outcome struct {
 	Trace        string         `json:"-"` // ID of the OpenTelemetry trace
 }
 
-// TaskContext holds what a model needs to write the program of an agent task. An Outcome has it if no model is
-// configured.
+// TaskContext has what a model needs to write the program of an agent task. It is set if no model is configured.
 type TaskContext struct {
 	Tools       []FoundTool  `json:"tools"`
 	Definitions []Definition `json:"definitions"`
@@ -302,6 +301,7 @@ type Approval struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"` // complete, as they will be sent
 	Effect    string          `json:"effect,omitempty"`    // effect of the call: "write" or "irreversible"
 	Effects   []ToolCall      `json:"effects,omitempty"`   // calls that an approval allows, each once (dry run or approve)
+	Start     bool            `json:"start,omitempty"`     // the program has not started; Effects are the calls it is expected to make
 	Purpose   string          `json:"purpose,omitempty"`   // purpose of these calls according to the program
 	Rule      string          `json:"rule,omitempty"`      // the setting that requires approval
 	Risk      int             `json:"risk,omitempty"`      // risk score of the program, 0 to 100
@@ -314,7 +314,7 @@ type Approval struct {
 func newApproval(a core.Approval) Approval {
 	return Approval{
 		ID: a.ID, Digest: a.Digest, Created: a.Created, Expires: a.Expires, Count: a.Count, By: a.By, Scope: Scope(a.Scope),
-		Purpose: a.Purpose, Execution: a.Execution, Session: a.Session, Principal: a.Principal, Client: a.Client,
+		Purpose: a.Purpose, Start: a.Start, Execution: a.Execution, Session: a.Session, Principal: a.Principal, Client: a.Client,
 		Language: Language(a.Language), Code: a.Code, Server: a.Server, Tool: a.Tool,
 		Arguments: a.Arguments, Effect: a.Effect, Effects: convertAll(a.Effects, newIntendedCall), Rule: a.Rule, Risk: a.Risk,
 		Level: a.Level, Reasons: a.Reasons, Login: a.Login, Text: a.RenderText(),
@@ -324,9 +324,10 @@ func newApproval(a core.Approval) Approval {
 // Scope says which later calls an approval covers, and for how long.
 type Scope string
 
-// Scopes of an approval, narrowest first. Each scope includes the ones before it.
+// Scopes of an approval. ScopeOnce, ScopeRun and ScopeAlways each include the ones before.
 const (
-	ScopeOnce   Scope = "once"   // only this call or program
+	ScopeOnce   Scope = "once"   // only this call or program, or the calls that the question lists
+	ScopeEach   Scope = "each"   // only for questions before a program starts: it may start, and each call is asked about
 	ScopeRun    Scope = "run"    // also calls of the same tool with arguments of the same shape in this execution
 	ScopeAlways Scope = "always" // also in later executions, until the tool's definition or the policy changes
 )
@@ -335,7 +336,7 @@ const (
 type Answer struct {
 	Approve bool
 	Scope   Scope  // of an approval; ScopeOnce if empty
-	Calls   int    // with ScopeRun: how many calls are covered, including this one; 0: all
+	Calls   int    // with ScopeRun: how many calls of a tool are covered, including those of the question; 0: all
 	Note    string // reason of a refusal, for the model
 }
 

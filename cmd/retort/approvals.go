@@ -102,8 +102,8 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if shown := max(f.Count, len(f.Effects)); calls > 0 && calls < shown {
-				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls is %d but must be at least %d, because the request lists %d calls", calls, shown, shown)
+			if shown := f.LeastCalls(); calls > 0 && calls < shown {
+				return core.Errorf(core.KindInvalidArguments, "approvals", "--calls is %d but must be at least %d, because the request lists %d calls of a tool", calls, shown, shown)
 			}
 			if scope != "" && !slices.Contains(f.Scopes(), wanted) && f.Start {
 				return core.Errorf(core.KindInvalidArguments, "approvals", "--scope: possible for this request are %s", core.JoinScopes(f.Scopes()))
@@ -114,7 +114,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
-			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeText(wanted, calls)) {
+			if !a.confirmApproval(cmd.Context(), tty, replaceControls(f.RenderText()), scopeText(f.Question, wanted, calls)) {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; the request still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
 			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted, Calls: calls}); err != nil {
@@ -191,12 +191,16 @@ func (a approvalCommands) denyCommand() *cobra.Command {
 	return c
 }
 
-// scopeText describes the scope of an approval, with its limit on calls if that is not 0.
-func scopeText(scope core.ApprovalScope, calls int) string {
-	if calls > 0 {
-		return fmt.Sprintf("%s, at most %d calls", scopeTexts[scope], calls)
+// scopeText describes the scope of an approval of q, with its limit on calls if that is not 0.
+func scopeText(q core.Question, scope core.ApprovalScope, calls int) string {
+	text, of := scopeTexts[scope], ""
+	if q.Start {
+		text, of = q.ScopeTitle(scope), " of each tool"
 	}
-	return scopeTexts[scope]
+	if calls > 0 {
+		return fmt.Sprintf("%s, at most %d calls%s", text, calls, of)
+	}
+	return text
 }
 
 var scopeTexts = map[core.ApprovalScope]string{

@@ -110,7 +110,7 @@ func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approva
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeEach}, true
 		case first == "r" && slices.Contains(q.Scopes(), core.ScopeRun):
 			calls, err := strconv.Atoi(cmp.Or(rest, "0"))
-			if err != nil || rest != "" && calls < max(1, q.Count, len(q.Effects)) {
+			if err != nil || rest != "" && calls < q.LeastCalls() {
 				continue
 			}
 			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: calls}, true

@@ -56,6 +56,19 @@ func (q Question) CountCalls(server, tool string) (n int) {
 	return n
 }
 
+// LeastCalls returns the smallest limit on calls with which the question can be approved: the largest number of calls of
+// one tool that it lists, but at least 1.
+func (q Question) LeastCalls() int {
+	least := 1
+	for _, e := range q.Effects {
+		least = max(least, q.CountCalls(e.Server, e.Tool))
+	}
+	return least
+}
+
+// LeastCalls returns the smallest limit on calls with which the request can be approved.
+func (a Approval) LeastCalls() int { return max(a.Count, a.Question.LeastCalls()) }
+
 // JoinScopes returns the names of scopes, separated by commas.
 func JoinScopes(scopes []ApprovalScope) string {
 	names := make([]string, len(scopes))

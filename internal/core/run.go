@@ -188,4 +188,6 @@ type CallResult struct {
 	// SavedFiles reports that the call saved files. Value must not be cached then, because the files may be deleted
 	// before the cached value expires.
 	SavedFiles bool
+	// Provisional reports that Value is a placeholder, or was reused from a rehearsal. It must not be cached.
+	Provisional bool
 }

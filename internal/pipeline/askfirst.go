@@ -41,8 +41,11 @@ func (x *programExecution) askFirst(ctx context.Context, v check.Verdict, spec s
 	q := x.batchQuestion(calls.batch)
 	q.Start, q.Reasons = true, append(q.Reasons, calls.describeOthers()...)
 	answer, refused := x.askApproval(ctx, q)
-	if refused == nil && answer.Scope != core.ScopeEach {
-		x.granted.addApproved(calls.batch.effects, answer)
+	switch {
+	case refused != nil:
+		x.rehearsal.End()
+	case answer.Scope != core.ScopeEach:
+		x.granted.addApproved(q.Effects, answer)
 	}
 	return refused
 }
@@ -51,7 +54,7 @@ func (x *programExecution) askFirst(ctx context.Context, v check.Verdict, spec s
 // returns false for programs that use the network or run commands, because a rehearsal could not hold back their effects,
 // and for programs that call the function approve, because they ask for approval themselves.
 func (x *programExecution) shouldRehearse(r rules.ProgramRisk) bool {
-	if !x.pipeline.Approvals.AskFirst || x.plan != nil || x.req.Code == "" || r.UsesNetwork() ||
+	if !x.pipeline.Approvals.AskFirst || x.plan != nil || x.req.Code == "" || r.UsesNetwork() || r.UsesCommands() ||
 		strings.Contains(x.req.Code, "approve(") {
 		return false
 	}
@@ -104,8 +107,11 @@ func (x *programExecution) rehearse(ctx context.Context, calls *expectedCalls, v
 	run.halt.begin(stop)
 	run.attachCommands(box)
 	host, disconnect := run.openNetwork()
-	_, err = box.Run(inside, program, host)
+	result, err := box.Run(inside, program, host)
 	disconnect()
+	if result.Status != core.StatusOK {
+		calls.notePartial()
+	}
 	if err != nil || run.halt.why() != nil || len(run.commands.planned) > 0 {
 		calls.drop()
 	}
@@ -130,6 +136,7 @@ type expectedCalls struct {
 	batch   judgedBatch        // calls that a person must approve
 	total   int                // calls with effects
 	other   map[otherCalls]int // numbers of the other calls with effects
+	partial bool               // the program may make more calls than were found
 	dropped bool               // the rehearsal says too little
 }
 
@@ -150,14 +157,21 @@ func (c *expectedCalls) drop() {
 	c.dropped = true
 }
 
+func (c *expectedCalls) notePartial() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.partial = true
+}
+
 // noteApprove notes that the program calls approve, so that it asks for itself.
 func (c *expectedCalls) noteApprove() { c.drop() }
 
-// addCall adds a call that the program would make. It returns an error, which ends the rehearsal, if there are too many.
+// addCall adds a call that the program would make. It returns an error for the program if there are too many calls.
 func (c *expectedCalls) addCall(t *core.Tool, call core.ToolCall, d policy.AccessDecision) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.total++; c.total > maxBatch || c.batch.size > maxPlan {
+		c.partial = true
 		return core.Errorf(core.KindLimit, "pipeline.rehearsal", "the program makes too many calls to ask about them together")
 	}
 	switch {
@@ -165,7 +179,9 @@ func (c *expectedCalls) addCall(t *core.Tool, call core.ToolCall, d policy.Acces
 		c.addOther(t, "the arguments of these calls are not known yet")
 	case t.RequiresApproval() || rules.ReadArguments(call.Tool, call.Arguments).Critical != "" || c.real.findRepeats(t, call).rule != "":
 		c.addOther(t, "you are asked about each of these calls when it is made")
-	case c.isCovered(t, call, d) || !c.real.addToBatch(&c.batch, relay.JudgedCall{ToolCall: call, Definition: t, Decision: d}):
+	case c.isCovered(t, call, d):
+		c.addOther(t, "an earlier approval covers these calls")
+	case !c.real.addToBatch(&c.batch, relay.JudgedCall{ToolCall: call, Definition: t, Decision: d}):
 		c.addOther(t, "these calls need no approval")
 	}
 	return nil
@@ -193,5 +209,8 @@ func (c *expectedCalls) describeOthers() (lines []string) {
 		lines = append(lines, fmt.Sprintf("the program is also expected to call %s %s; %s", other.tool, times, other.reason))
 	}
 	slices.Sort(lines)
+	if c.partial {
+		lines = append(lines, "the list may be incomplete: Retort could try only a part of the program")
+	}
 	return lines
 }

@@ -248,6 +248,7 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	host, disconnect := x.openNetwork()
 	result, err := sandbox.Run(inside, verdict.Program, host)
 	disconnect()
+	x.rehearsal.End()
 	ran(core.AuditEvent{Status: string(result.Status)})
 	if err != nil {
 		return x.failWith(err)
@@ -413,7 +414,11 @@ func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
 	p, session := x.pipeline, x.pipeline.ownSessionName(x.req.Session)
 	run := &programExecution{
 		execution: x, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
-		entry: p.Ledger.Open(p.AccountName(x.req.Session)),
+	}
+	if run.isRehearsing() {
+		run.entry = plan.expected.real.entry
+	} else {
+		run.entry = p.Ledger.Open(p.AccountName(x.req.Session))
 	}
 	x.run.Store(run)
 	run.commands = &commandRunner{x: run, turn: make(chan struct{}, 1)}
@@ -520,9 +525,7 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 
 // RecordRefused implements relay.Recorder.
 func (x *programExecution) RecordRefused(c core.ToolCall, refused *core.Error) {
-	if x.isRehearsing() {
-		return // the real run is refused too
-	}
+	c.Rehearsal = x.isRehearsing()
 	x.recordRefusal(c, refused)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -321,6 +322,13 @@ func (x *execution) recordRefusal(c core.ToolCall, err *core.Error) {
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
 	if errors.Is(err, redact.ErrUnknown) || errors.Is(err, redact.ErrProbing) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
+	}
+	if c.Rehearsal {
+		e.Facts = maps.Clone(e.Facts)
+		if e.Facts == nil {
+			e.Facts = map[string]any{}
+		}
+		e.Facts["rehearsal"] = true
 	}
 	e.Body = bodyOf(errorBody{Error: x.hideText(err.Message)})
 	_ = x.recordEvent(e, false)

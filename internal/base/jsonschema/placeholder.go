@@ -37,19 +37,15 @@ func NewPlaceholderMark(seed uint64) *PlaceholderMark {
 	return &PlaceholderMark{text: "unknown-" + strconv.FormatUint(seed, 36), number: strconv.FormatUint(7e14+seed%1e14, 10)}
 }
 
-// PlaceholderFor works like the function PlaceholderFor, but marks some of the values. It marks strings without a
-// format, e-mail addresses, URLs, and integers whose name says that they are ids. It does not mark other values,
-// because programs may parse them or calculate with them. Without a schema, it returns an object with one marked
-// member.
+// PlaceholderFor works like the function PlaceholderFor, but marks values: strings without a format, e-mail addresses,
+// URLs, and integers whose name says that they are ids. It leaves out members of objects that cannot be marked, such as
+// amounts and dates, unless the schema allows only one value. A program could otherwise pass them on as if they were
+// real. Without a schema, it returns an object with one marked member.
 func (m *PlaceholderMark) PlaceholderFor(raw []byte) json.RawMessage { return makePlaceholder(raw, m) }
 
-// IsIn reports whether a JSON document contains a marked value, or a text that was made from a marked value. It also
-// returns true for "undefined" and "[object Object]". JavaScript makes these texts if a program uses a member that a
-// placeholder lacks.
+// IsIn reports whether a JSON document contains a marked value, or a text that was made from one, in any letter case.
 func (m *PlaceholderMark) IsIn(document []byte) bool {
-	return slices.ContainsFunc([]string{m.text, m.number, "undefined", "[object Object]"}, func(sign string) bool {
-		return bytes.Contains(document, []byte(sign))
-	})
+	return bytes.Contains(bytes.ToLower(document), []byte(m.text)) || bytes.Contains(document, []byte(m.number))
 }
 
 // emptyObject returns the placeholder for a missing schema. m may be nil.
@@ -243,6 +239,9 @@ func (m *placeholderMaker) makeObject(o map[string]any, depth int) any {
 	required, _ := o["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		v := m.markID(name, m.makeValue(properties[name], depth+1))
+		if m.isUnmarked(properties[name], v) {
+			continue
+		}
 		if v == nil && !slices.Contains(required, any(name)) {
 			continue
 		}
@@ -299,6 +298,25 @@ func (m *placeholderMaker) markID(name string, v any) any {
 	return v
 }
 
+// isUnmarked reports whether v, the placeholder for the schema s, should be marked but is not.
+func (m *placeholderMaker) isUnmarked(s, v any) bool {
+	if m.mark == nil {
+		return false
+	}
+	if o, ok := s.(map[string]any); ok && o["const"] != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return !m.mark.IsIn([]byte(v))
+	case json.Number:
+		return !m.mark.IsIn([]byte(v))
+	case bool, float64:
+		return true
+	}
+	return false
+}
+
 func (m *placeholderMaker) textFor(o map[string]any) any {
 	format, _ := o["format"].(string)
 	s, known := ofFormat[format]
@@ -311,7 +329,7 @@ func (m *placeholderMaker) textFor(o map[string]any) any {
 	if least, ok := limitOf(o["minLength"]); ok && int(least) > len(s) {
 		s += strings.Repeat("-", min(int(least), placeholderText)-len(s))
 	}
-	if most, ok := limitOf(o["maxLength"]); ok && int(most) < len(s) {
+	if most, ok := limitOf(o["maxLength"]); ok && int(most) < len(s) && m.mark == nil {
 		s = s[:max(0, int(most))]
 	}
 	return s

@@ -242,7 +242,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	}
 	if len(values) > 1 {
 		schema["properties"].(map[string]any)["calls"] = map[string]any{
-			"type": "integer", "minimum": max(1, a.Count, len(a.Effects)), "title": "At most this many calls", "description": "with an approval for the rest of this run",
+			"type": "integer", "minimum": a.LeastCalls(), "title": callsTitle(a), "description": "with an approval for the rest of this run",
 		}
 	}
 	if !a.ShowInForms {
@@ -254,6 +254,14 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 		a.Skills[i].Code = clipCode(s.Code, a.ID)
 	}
 	return &mcp.ElicitParams{Mode: "form", Message: a.RenderText(), RequestedSchema: schema}
+}
+
+// callsTitle returns the title of the field for the limit on calls.
+func callsTitle(a core.Approval) string {
+	if a.Start {
+		return "At most this many calls of each tool"
+	}
+	return "At most this many calls"
 }
 
 // maxCode bounds how many bytes of a program or of a changed definition a form shows. Arguments are always shown
@@ -288,7 +296,7 @@ func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 	}
 	answer := core.ApprovalAnswer{Approve: true, Scope: scope, By: "client"}
 	if calls, ok := r.Content["calls"].(float64); ok && scope == core.ScopeRun {
-		answer.Calls = max(1, int(min(calls, maxCalls)))
+		answer.Calls = max(a.LeastCalls(), int(min(calls, maxCalls))) // a client may not check the minimum
 	}
 	return answer
 }

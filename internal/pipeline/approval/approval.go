@@ -445,9 +445,9 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]
-	if ok {
-		if refused := checkScope(e.Question, a); refused != nil {
-			return refused
+	if ok && a.Approve {
+		if a, err = fitScope(e.Question, a); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -496,7 +496,9 @@ func (t *ApprovalTable) answerAlso(e *tableEntry) {
 		a := e.answer
 		a.Calls, a.Also = 0, nil
 		if other.Execution != e.Execution { // else it is one answer to one program
-			a.Scope = core.ScopeOnce
+			if a.Scope != core.ScopeEach { // which is narrower
+				a.Scope = core.ScopeOnce
+			}
 			other.setAnswer(a)
 			t.noteDecision(other)
 			continue

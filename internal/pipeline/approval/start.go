@@ -6,23 +6,24 @@ import (
 	"retort/internal/core"
 )
 
-// checkScope returns an error if an answer does not fit q, a question that is asked before a program starts: if q does not
-// offer its scope, or if its limit on calls is lower than the number of calls that q lists. For all other questions, it
-// refuses only ScopeEach. A scope that is too wide for them is treated as ScopeOnce.
-func checkScope(q core.Question, a core.ApprovalAnswer) *core.Error {
-	if (q.Start || a.Scope == core.ScopeEach) && !slices.Contains(q.Scopes(), a.Scope) {
-		return core.Errorf(core.KindInvalidArguments, "approval", "this question cannot be approved with the scope %s", a.Scope).
+// fitScope returns an approval of q with a scope that q offers. A scope that is too wide for a question before the start of
+// a program becomes ScopeOnce; other questions treat it so themselves. It returns an error if the answer has ScopeEach
+// and q does not offer that, or if its limit on calls is lower than the number of calls that q lists.
+func fitScope(q core.Question, a core.ApprovalAnswer) (core.ApprovalAnswer, *core.Error) {
+	offered := slices.Contains(q.Scopes(), a.Scope)
+	switch {
+	case a.Scope == core.ScopeEach && !offered:
+		return a, core.Errorf(core.KindInvalidArguments, "approval", "this question cannot be approved with the scope %s", a.Scope).
 			WithHint("possible are: %s", core.JoinScopes(q.Scopes()))
+	case q.Start && !offered:
+		a.Scope, a.Calls = core.ScopeOnce, 0
+	case q.Start && a.Calls > 0 && a.Calls < q.LeastCalls():
+		return a, core.Errorf(
+			core.KindInvalidArguments, "approval", "calls is %d but must be at least %d, because the request lists %d calls of a tool",
+			a.Calls, q.LeastCalls(), q.LeastCalls(),
+		)
 	}
-	if !q.Start || a.Calls == 0 {
-		return nil
-	}
-	for _, e := range q.Effects {
-		if n := q.CountCalls(e.Server, e.Tool); a.Calls < n {
-			return core.Errorf(core.KindInvalidArguments, "approval", "calls is %d but must be at least %d, because the request lists %d calls of %s.%s", a.Calls, n, n, e.Server, e.Tool)
-		}
-	}
-	return nil
+	return a, nil
 }
 
 // grantWiderScope handles the answer to a question that was asked before a program started. If the answer covers more than

@@ -89,7 +89,6 @@ func TestStartAnswersThatDoNotCount(t *testing.T) {
 			a      core.Approval
 			answer core.ApprovalAnswer
 		}{
-			{several, core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}},        // of several tools
 			{several, core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun, Calls: 1}}, // fewer than listed
 			{several, core.ApprovalAnswer{Approve: true, Scope: core.ScopeEach, Calls: 9}},
 			{one, core.ApprovalAnswer{Approve: true, Scope: core.ScopeEach}},
@@ -98,9 +97,55 @@ func TestStartAnswersThatDoNotCount(t *testing.T) {
 				t.Errorf("%+v counts as an answer", c.answer)
 			}
 		}
-		for _, a := range []core.Approval{several, one} {
-			if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{}); err != nil {
+		for _, a := range []core.Approval{several, one} { // a denial counts with any scope
+			if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Scope: core.ScopeEach}); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestStartScopeTooWide checks that a scope that a question before a program's start does not offer counts as once.
+func TestStartScopeTooWide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, memory{})
+		a, ended := asked(t, t.Context(), table, expected("x", "crm", "mail"))
+		if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil || table.IsCovered(call("x", `{"id":2}`)) {
+			t.Errorf("%v, other calls are covered: %v", err, table.IsCovered(call("x", `{"id":2}`)))
+		}
+	})
+}
+
+// TestEqualStarts checks that an answer with the scope each, which is shown for equal programs of two executions, starts
+// both programs without approving a call of either.
+func TestEqualStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		scopes := make(chan core.ApprovalScope, 2)
+		for _, execution := range []string{"x", "y"} {
+			go func() {
+				answer, _, refused := table.PutQuestion(t.Context(), expected(execution, "crm", "crm"))
+				if refused != nil {
+					t.Error(refused)
+				}
+				scopes <- answer.Scope
+			}()
+		}
+		synctest.Wait()
+		group := core.GroupAlike(table.ListWaiting(""))
+		if len(group) != 1 || len(group[0].Same) != 1 {
+			t.Fatalf("%+v", group)
+		}
+		answer := core.ApprovalAnswer{Approve: true, Scope: core.ScopeEach, Also: group[0].Same}
+		if err := table.AnswerApproval(group[0].ID, group[0].Digest, answer); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if scope := <-scopes; scope != core.ScopeEach {
+				t.Errorf("an execution got the scope %s", scope)
 			}
 		}
 	})

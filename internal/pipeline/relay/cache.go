@@ -153,7 +153,7 @@ func (k *AnswerCache) callAndStore(
 	k.mu.Lock()
 	current := k.wrote[c.Server] == wrote
 	k.mu.Unlock()
-	saved := own.result.SavedFiles
+	saved := own.result.SavedFiles || own.result.Provisional
 	if own.err == nil && current && !saved {
 		k.answers.Put(c.Server, key, own.result.Value)
 	}

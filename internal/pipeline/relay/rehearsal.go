@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -26,11 +27,13 @@ const (
 type Rehearsal struct {
 	mark *jsonschema.PlaceholderMark
 
-	mu      sync.Mutex
-	real    bool                    // the program really runs
-	changed bool                    // a call with effects was made in this run, or recorded
-	answers map[string][]keptAnswer // by call
-	size    int                     // of all answers, in bytes
+	mu       sync.Mutex
+	real     bool                    // the program really runs
+	changed  bool                    // a call with effects was made in this run, or recorded
+	nulls    bool                    // the first of these calls has null in its arguments
+	recorded int                     // number of calls with effects that the rehearsal has recorded
+	answers  map[string][]keptAnswer // by call
+	size     int                     // of all answers, in bytes
 }
 
 // keptAnswer is the answer of a call in a rehearsal.
@@ -51,9 +54,22 @@ func (h *Rehearsal) BeginRealRun() {
 	h.real, h.changed = true, false
 }
 
-// DependsOnEffects reports whether the arguments of a call contain a placeholder, because they depend on the result of
-// a call that the rehearsal did not make. They are not known before the real run.
-func (h *Rehearsal) DependsOnEffects(arguments json.RawMessage) bool { return h.mark.IsIn(arguments) }
+// guesses matches what programs make from a placeholder that lacks a value: null from a computation, and two texts.
+var guesses = regexp.MustCompile(`[:\[,]\s*null\b|undefined|\[object Object\]|\bNaN\b`)
+
+// DependsOnEffects reports whether the arguments of a call with effects seem to depend on the result of a call that the
+// rehearsal did not make: they contain a mark, or were probably computed from a missing value. They are not known before
+// the real run.
+func (h *Rehearsal) DependsOnEffects(arguments json.RawMessage) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	guessed := guesses.Match(arguments)
+	if h.recorded <= 1 {
+		h.nulls = guessed
+		guessed = false
+	}
+	return h.mark.IsIn(arguments) || guessed && !h.nulls
+}
 
 // placeholderFor returns the value that a program gets in place of the result of a call that was not made.
 func (h *Rehearsal) placeholderFor(t *core.Tool) json.RawMessage {
@@ -65,18 +81,20 @@ func (h *Rehearsal) placeholderFor(t *core.Tool) json.RawMessage {
 
 // readOrReuse makes a call that only reads. In the real run, it returns the answer recorded in the rehearsal instead, if
 // there is one. In a rehearsal, it does not send a call whose arguments contain a placeholder, and returns a placeholder as
-// the answer.
-func (h *Rehearsal) readOrReuse(t *core.Tool, c core.ToolCall, send func() (core.CallResult, error)) (core.CallResult, error) {
+// the answer. If fresh is true, no answer is recorded or reused.
+func (h *Rehearsal) readOrReuse(t *core.Tool, c core.ToolCall, fresh bool, send func() (core.CallResult, error)) (core.CallResult, error) {
 	if h == nil {
 		return send()
 	}
 	key, real := callKey(t, c), h.isReal()
 	switch {
-	case !real && h.DependsOnEffects(c.Arguments):
-		return core.CallResult{Value: h.placeholderFor(t)}, nil
+	case !real && h.mark.IsIn(c.Arguments):
+		return core.CallResult{Value: h.placeholderFor(t), Provisional: true}, nil
+	case fresh:
+		return send()
 	case real:
 		if value, ok := h.takeAnswer(key, time.Now()); ok {
-			return core.CallResult{Value: value}, nil
+			return core.CallResult{Value: value, Provisional: true}, nil
 		}
 		return send()
 	}
@@ -101,7 +119,7 @@ func callKey(t *core.Tool, c core.ToolCall) string {
 func (h *Rehearsal) keepAnswer(key string, a keptAnswer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.changed && h.size+len(a.value) <= maxAnswerBytes {
+	if !h.changed && h.answers != nil && h.size+len(a.value) <= maxAnswerBytes {
 		h.size += len(a.value)
 		h.answers[key] = append(h.answers[key], a)
 	}
@@ -121,6 +139,16 @@ func (h *Rehearsal) takeAnswer(key string, now time.Time) (value json.RawMessage
 	return next.value, age >= 0 && age <= maxAnswerAge
 }
 
+// End removes the kept answers, because the program has ended. h may be nil.
+func (h *Rehearsal) End() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers = nil
+}
+
 // endReuse removes the kept answers and keeps no more, because a call with effects has been recorded or is about to be
 // sent. Later answers can depend on it.
 func (h *Rehearsal) endReuse() {
@@ -133,4 +161,5 @@ func (h *Rehearsal) endReuse() {
 		h.answers = nil
 	}
 	h.changed = true
+	h.recorded++
 }

@@ -145,3 +145,56 @@ func TestUnknownArguments(t *testing.T) {
 		t.Errorf("%d calls with placeholders in their arguments were sent", upstream.calls)
 	}
 }
+
+// TestRehearsalAndCache checks that neither placeholders nor answers of a rehearsal are stored in the shared cache, and
+// that a call that only reads is sent although its arguments contain the word undefined.
+func TestRehearsalAndCache(t *testing.T) {
+	upstream := &counting{}
+	answers := &shelf{kept: map[string]json.RawMessage{}}
+	relay, h := New(upstream, NewCache(answers, nil)), NewRehearsal()
+	x := box(t)
+	x.Rehearsal = h
+	call := func(x ExecutionContext, arguments string) string {
+		host, _ := relay.Open(x)
+		result, err := host.Call(t.Context(), core.ToolCall{Server: "box", Tool: "get_item", Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(result.Value)
+	}
+	first := x
+	first.Rehearse = func(*core.Tool, core.ToolCall, policy.AccessDecision) *core.Error { return nil }
+	placeholder := h.placeholderFor(&core.Tool{})
+	call(first, `{"id":`+string(placeholder)+`}`)
+	if upstream.calls != 0 || len(answers.kept) != 0 {
+		t.Errorf("a call with a placeholder: %d calls were sent, and %d answers are cached", upstream.calls, len(answers.kept))
+	}
+	if got := call(first, `{"q":"undefined is not a function"}`); got != "1" {
+		t.Errorf("got %s, want the server's answer", got)
+	}
+	clear(answers.kept)
+	h.BeginRealRun()
+	if got := call(x, `{"q":"undefined is not a function"}`); got != "1" || len(answers.kept) != 0 {
+		t.Errorf("got %s, want the answer of the rehearsal; %d answers are cached", got, len(answers.kept))
+	}
+}
+
+// TestRehearsedAnswersAreNotFresh checks that a call which accepts no earlier answer is sent in the real run, too.
+func TestRehearsedAnswersAreNotFresh(t *testing.T) {
+	upstream := &counting{}
+	relay, h := New(upstream, nil), NewRehearsal()
+	for _, real := range []bool{false, true} {
+		x := box(t)
+		x.Rehearsal = h
+		if real {
+			h.BeginRealRun()
+		}
+		host, _ := relay.Open(x)
+		if _, err := host.Call(t.Context(), core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"box.list_items","arguments":{},"no_cache":true}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if upstream.calls != 2 {
+		t.Errorf("%d calls were sent, want 2", upstream.calls)
+	}
+}

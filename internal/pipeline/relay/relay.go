@@ -242,7 +242,7 @@ func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 			}
 			if d.Effect.Kind == core.EffectRead && !tool.RequiresApproval() && c.Crosses == "" {
 				ctx = x.withRecheck(ctx, inForce, tool, c)
-				return x.Rehearsal.readOrReuse(tool, c, func() (core.CallResult, error) {
+				return x.Rehearsal.readOrReuse(tool, c, x.NoCache || c.NoCache, func() (core.CallResult, error) {
 					return x.refreshOnChange(ctx, tool)(sendCall(ctx, x, next, tool, c, d))
 				})
 			}

@@ -50,6 +50,11 @@ func (r ProgramRisk) UsesNetwork() bool {
 	return slices.ContainsFunc(r.report.Findings, func(f RuleFinding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
 
+// UsesCommands reports whether a program, or a skill that it uses, contains a name with which it could run commands.
+func (r ProgramRisk) UsesCommands() bool {
+	return slices.ContainsFunc(r.report.Findings, func(f RuleFinding) bool { return f.Rule == "process.command" })
+}
+
 // The points that make up a risk score.
 const (
 	weightRead         = 5
