@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// results is a host that answers the i-th call with the i-th text, which is JSON or nearly JSON.
+// results implements a host for the test program. It answers the program's i-th call with the i-th text, which is JSON
+// or almost JSON.
 type results []string
 
 func (r results) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -20,7 +20,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// runner runs a program in a process or virtual machine of its own, and returns how the program ended.
+// runner runs a program in its own process or virtual machine, and returns how the program ended.
 type runner func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 
 // onAll runs a test on QuickJS and on every other JavaScript runtime that is installed. The processes of the other
@@ -119,10 +119,10 @@ func TestLargeOutput(t *testing.T) {
 	})
 }
 
-// scripted starts guest processes of one JavaScript runtime.
+// scripted starts guest processes that run the guest script on one JavaScript runtime.
 type scripted struct {
 	nodejs.Runtime
-	name       string // as in testenv
+	name       string // name of the runtime, as package testenv uses it
 	path, main string
 }
 

@@ -16,8 +16,8 @@ type held struct{ freed atomic.Bool }
 func (h *held) Shrink(int64) {}
 func (h *held) Free()        { h.freed.Store(true) }
 
-// claimed returns a frame whose body counts towards the engine's memory budget. It also returns the memory taken from
-// the budget, so that a test can see whether it was released.
+// claimed returns a frame whose body counts towards the engine's memory budget. It also returns the amount of memory
+// that the frame takes from the budget, so that a test can check that it is released.
 func claimed(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}
@@ -25,8 +25,8 @@ func claimed(t *testing.T) (Frame, *held) {
 	return Frame{Kind: KindResult, Body: make([]byte, copyBelow), Claim: claim}, h
 }
 
-// TestClaimsUntilFramesAreWritten checks that the memory of a frame counts until the frame was written, and is
-// released if the write fails.
+// TestClaimsUntilFramesAreWritten checks that the memory of a frame counts towards the engine's budget until the frame
+// is written, and that the memory is also released if the write fails.
 func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -54,7 +54,8 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	})
 }
 
-// TestFramesAreAdmitted checks that Read returns the error of admit, which refuses memory for a frame.
+// TestFramesAreAdmitted checks that Read calls the function admit before it allocates memory for a frame, and returns
+// the error with which admit refuses.
 func TestFramesAreAdmitted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()

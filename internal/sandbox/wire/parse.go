@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Size limits for requests that the host makes before the guest has a program.
+// Size limits in bytes for the program's code and the answers about it, when the host asks a guest to parse a program.
 const (
 	maxCode     = 8 << 20
 	maxParsed   = 32 << 20

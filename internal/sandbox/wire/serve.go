@@ -21,7 +21,7 @@ const (
 	maxOutput    = 256 << 10
 	maxArguments = 16 << 20
 	maxDoneHead  = 256 << 10
-	maxError     = 64 << 10 // bytes of an error's message or stack
+	maxError     = 64 << 10 // maximum number of bytes in an error's message or stack
 )
 
 // MaxHarness bounds the size of a compiled harness (the code that runs programs in a guest), in bytes.
@@ -58,9 +58,9 @@ func ReadGreeting(conn *FrameConn) (GuestReady, error) {
 // ProgramEnd describes how a program ended.
 type ProgramEnd struct {
 	Status   core.OutcomeStatus
-	Value    json.RawMessage // nil if the program has none
+	Value    json.RawMessage // value of the program as JSON; nil if the program has none
 	Error    *core.Error
-	Output   []byte // valid UTF-8, cut at the limit
+	Output   []byte // console output of the program: valid UTF-8, cut at the output limit
 	Warnings []string
 }
 
@@ -137,15 +137,17 @@ type hostSession struct {
 	conn   *FrameConn
 	limits core.Limits
 	clock  *activeClock
-	busy   *activeClock // runs while the guest waits neither for a call nor to be woken; nil if the backend measures that
+	// busy measures computing time: it runs while the guest waits neither for a call nor for a wake frame. It is nil
+	// if the backend measures computing time itself.
+	busy   *activeClock
 	calls  *callQueue
 	denied sentDenials
 
-	// made is the number of calls so far. Only the goroutine of ServeProgram uses this field and those after it.
-	made   int // tool calls
+	// made is the number of tool calls so far. Only the goroutine of ServeProgram uses this field and those after it.
+	made   int
 	head   []byte
-	target CallHead   // what head says
-	waker  *wakeTimer // once the guest has asked for it
+	target CallHead   // decoded form of the field head
+	waker  *wakeTimer // nil until the guest first requests a wake frame
 	output []byte
 	done   bool
 	end    ProgramEnd

@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 }
 
 // TestNoWords checks that a program that runs out of memory ends with the status for that, even if no memory is left
-// for an error message.
+// for building an error message.
 func TestNoWords(t *testing.T) {
 	p := code("class Starved(MemoryError):", "  @property", "  def __traceback__(self): raise MemoryError", "raise Starved")
 	p.Limits = core.Limits{Memory: 64 << 20}

@@ -44,7 +44,7 @@ func interpreter(t testing.TB) string {
 	return found
 }
 
-// folder returns a new folder that contains the guest's files.
+// folder returns the path of a new folder that contains the guest's files.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// starter starts guests with one Python interpreter.
+// starter starts guests that use the same Python interpreter.
 type starter struct{ python, dir, version string }
 
 func newStarter(t testing.TB) starter {
@@ -106,7 +106,8 @@ func (s starter) start(t testing.TB) (*wire.FrameConn, *guestProcess) {
 	return conn, g
 }
 
-// ends closes a guest's connection, waits until the guest has exited, and checks that it has printed no error.
+// ends closes a guest's connection and waits until the guest has exited. It fails the test if the guest has printed an
+// error.
 func ends(t testing.TB, g *guestProcess) {
 	_ = g.Close()
 	if _ = g.cmd.Wait(); g.stderr.Len() > 0 {

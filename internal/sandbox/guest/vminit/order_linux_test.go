@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// sent returns the bytes that CommandOrder.SendTo writes for an order with one file.
+// sent returns the bytes that CommandOrder.SendTo writes for an order that has one file.
 func sent(t testing.TB, content string, size int64, stdin string, stands error) ([]byte, error) {
 	t.Helper()
 	o := CommandOrder{Files: []OrderFile{{Path: "/usr/bin/tool", Size: size}}, Stdin: int64(len(stdin))}

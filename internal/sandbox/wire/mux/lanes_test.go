@@ -18,7 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// both returns both ends of a connection, near and far. accept is called for each stream that far opens.
+// both returns two connected StreamMuxes, near and far. The function accept is called for each stream that far opens,
+// so it runs at near's end.
 func both(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -42,8 +43,8 @@ func random(n int) []byte {
 	return data
 }
 
-// TestLanes checks that many concurrent streams carry data unchanged in both directions, and that closing one
-// direction keeps the other open.
+// TestLanes checks that many concurrent streams (also called lanes) carry data unchanged in both directions, and that
+// closing one direction of a stream keeps the other open.
 func TestLanes(t *testing.T) {
 	echo := func(l *MuxStream) {
 		defer l.Close()

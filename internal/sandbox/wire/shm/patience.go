@@ -13,10 +13,10 @@ type spinPolicy struct {
 	// always spin while the other sleeps, and they would never find out that both could spin.
 	soon, most time.Duration
 
-	hope     int          // remaining failures before spinning is given up
-	idle     int          // waits since the last one with spinning
-	interval int          // waits after which spinning is tried again
-	urged    atomic.Int32 // attempts that the other side gave a reason for
+	hope     int          // number of further slow waits after which spinning is given up
+	idle     int          // number of waits since the last wait with spinning
+	interval int          // number of waits after which spinning is tried again, once it was given up
+	urged    atomic.Int32 // number of next waits that must spin, because the other end is or may be awake
 }
 
 const (

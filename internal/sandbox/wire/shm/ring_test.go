@@ -24,7 +24,7 @@ type pair struct {
 	host   *HostEnd
 	guest  *RingEnd
 	memory *SharedMemory
-	stream net.Conn // the guest's end
+	stream net.Conn // the guest's end of the stream
 }
 
 func made(t testing.TB) *SharedMemory {
