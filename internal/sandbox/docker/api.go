@@ -28,7 +28,7 @@ const (
 // with an error status, the methods return an *apiFailure.
 type engineAPI struct {
 	address daemonAddress
-	version string // "1.41"; empty asks for the newest that the daemon has
+	version string // version of the Engine API in requests, such as "1.41"; empty means the daemon's newest
 	client  *http.Client
 }
 

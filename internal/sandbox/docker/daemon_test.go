@@ -25,8 +25,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// speak starts a fake daemon and returns the Options for it. The map says holds the daemon's handlers; a key such as
-// "GET /info" is a request's method and path. The daemon responds to all other requests with 404.
+// speak starts a fake daemon and returns Options that point to it. The argument says maps a request, such as "GET
+// /info", to the function that handles it. The daemon responds to all other requests with 404.
 func speak(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
 	if why := checkGuest(os.Args[0], ""); why != nil {
@@ -74,7 +74,8 @@ const (
 	anInfo   = `{"OSType":"linux","MemoryLimit":true,"PidsLimit":true,"SwapLimit":true,"SecurityOptions":["name=seccomp"],"DefaultRuntime":"runc","Runtimes":{"runc":{}}}`
 )
 
-// healthy returns the handlers of a fake daemon that works, except that it cannot run containers.
+// healthy returns the handlers of a fake daemon that passes the backend's checks. It has no handlers for requests
+// about containers.
 func healthy() map[string]func(http.ResponseWriter, *http.Request) {
 	return map[string]func(http.ResponseWriter, *http.Request){
 		"GET /version": saying(aVersion), "GET /info": saying(anInfo), "POST /images/create": func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
@@ -82,7 +83,7 @@ func healthy() map[string]func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// foreign is the name of a processor architecture other than this machine's.
+// foreign is the name of a processor architecture that is not this machine's.
 var foreign = cmp.Or(map[string]string{"amd64": "aarch64"}[runtime.GOARCH], "x86_64")
 
 // TestDaemonUnusable checks the message and the hint for each reason why a daemon cannot be used.
@@ -209,7 +210,7 @@ func TestDaemonHangs(t *testing.T) {
 	}
 }
 
-// TestHardened checks that the request for a container sets every restriction, such as no network and no
+// TestHardened checks that the API request for a container sets every restriction, such as no network and no
 // capabilities.
 func TestHardened(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
@@ -247,8 +248,8 @@ func TestDemux(t *testing.T) {
 	}
 }
 
-// TestLastWords checks that the last output of a container arrives even if the daemon reports the end
-// of the container first.
+// TestLastWords checks that the last output of a container arrives even if the daemon reports the container's end
+// before it sends that output.
 func TestLastWords(t *testing.T) {
 	says := healthy()
 	says["POST /containers/c1/wait"] = saying(`{"StatusCode":0}`)
@@ -269,8 +270,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestFind checks that the address of the daemon is taken from the settings, the environment or the current context
-// of the docker command, in this order.
+// TestFind checks where the daemon's address is taken from: first the settings, then the environment, then the current
+// context of the docker command.
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -341,8 +342,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestBeginBesideOthers checks that no engine that is starting counts as dead while other engines search the same
-// folder for dead engines.
+// TestBeginBesideOthers checks that an engine that is just starting does not count as dead, even if other engines look
+// for dead engines in the same folder at that moment.
 func TestBeginBesideOthers(t *testing.T) {
 	dir, done := t.TempDir(), make(chan struct{})
 	var looking sync.WaitGroup

@@ -79,7 +79,7 @@ func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	return r
 }
 
-// rogue implements a guest that violates the protocol. The argument manner selects how.
+// rogue implements a guest that violates the protocol. The argument manner selects the violation.
 func rogue(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
@@ -291,8 +291,8 @@ func TestDeadWarmChild(t *testing.T) {
 	}
 }
 
-// TestWhatChildrenHave checks the environment, working directory, descriptors, session and limits of a child as seen
-// from outside.
+// TestWhatChildrenHave checks, from outside, the environment, working directory, descriptors, session and limits of a
+// child process.
 func TestWhatChildrenHave(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc")
@@ -340,8 +340,8 @@ func TestWhatChildrenHave(t *testing.T) {
 	})
 }
 
-// descriptors lists the open descriptors of a process: a "p" for each pipe, and the target of each other file. It
-// skips those that the Go runtime opened itself.
+// descriptors lists the open descriptors of a process, except those that the Go runtime opened itself. A pipe is
+// listed as "p", any other file by its target.
 func descriptors(t *testing.T, pid int) string {
 	var out strings.Builder
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -361,7 +361,8 @@ func descriptors(t *testing.T, pid int) string {
 	return out.String()
 }
 
-// TestWatcher checks that a guest without a memory limit of its own is ended when it exceeds its limit.
+// TestWatcher checks that the memory of a guest is watched from outside: a guest that does not limit itself is ended
+// when it exceeds its memory limit.
 func TestWatcher(t *testing.T) {
 	b := New(Options{Command: self(t, "devour"), Warm: -1})
 	defer b.Close()
@@ -371,7 +372,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// devour implements a guest that allocates and keeps more memory than its limit allows.
+// devour implements a guest that allocates and keeps more memory than its limit allows, without limiting itself.
 func devour() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
@@ -427,7 +428,7 @@ func killEngine(t *testing.T, command []string) (pids []int) {
 	return pids
 }
 
-// running reports whether a process exists and is not a zombie.
+// running reports whether a process exists and is not a zombie (a process that has ended and was not waited for).
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

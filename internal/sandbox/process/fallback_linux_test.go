@@ -18,7 +18,7 @@ import (
 
 func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
-// confined is the name of an environment variable that is set for test processes that cannot create namespaces.
+// confined is the name of an environment variable. It is set for test processes that cannot create namespaces.
 const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534
@@ -35,8 +35,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// inConfinement runs tests in a user namespace that cannot create further namespaces. The argument users lists the
-// user ids that exist in the namespace. The first of these ids stands for the current user.
+// inConfinement runs tests in a child process whose user namespace cannot create further namespaces. The argument
+// users lists the user ids that exist in the namespace. The first of these ids stands for the current user.
 func inConfinement(t *testing.T, tests string, users ...int) {
 	command := self(t, "confine", "-test.run="+tests, "-test.v")
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -98,8 +98,8 @@ func TestConfined(t *testing.T) {
 	t.Run("escapes", escapesConfined)
 }
 
-// TestScratch checks that newScratch removes the directory of a killed engine, but neither that of a running engine
-// nor files of other programs.
+// TestScratch checks that newScratch removes the directory of an engine that was killed, but keeps that of a running
+// engine and files of other programs.
 func TestScratch(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	one, err := newScratch()

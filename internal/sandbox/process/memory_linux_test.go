@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// baseline is the maximum resident memory of any runtime before its program arrives, in bytes.
+// baseline is an upper bound on the resident memory, in bytes, that a runtime has before its program arrives.
 const baseline = 64 << 20
 
 // TestMemoryInGroup checks that a program that uses up its memory in a control group exceeds its limit by no more

@@ -18,7 +18,8 @@ type ending struct {
 	js, py string
 	limits core.Limits
 	status core.OutcomeStatus
-	during func(s sandbox.Sandbox, cancel func()) // what the test does once the program has made a call
+	// what the test does after the program has made a call; nil if nothing
+	during func(s sandbox.Sandbox, cancel func())
 }
 
 func endings() []ending {

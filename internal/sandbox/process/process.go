@@ -33,11 +33,12 @@ var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
 // then restricted only by Landlock, the allow list of system calls, and limits.
 type FallbackMode string
 
-// The values of FallbackMode, which say what may run if the operating system refuses full confinement.
+// FallbackNone and the following constants are the values of FallbackMode. They say which programs may run if the
+// operating system refuses full confinement.
 const (
-	FallbackNone    FallbackMode = ""        // nothing runs
-	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
-	FallbackAll     FallbackMode = "all"     // programs for every runtime
+	FallbackNone    FallbackMode = ""        // no program runs
+	FallbackQuickJS FallbackMode = "quickjs" // only programs for the built-in JavaScript runtime run
+	FallbackAll     FallbackMode = "all"     // programs for every runtime run
 )
 
 // Options configures a Backend. The zero value is a good default.
@@ -75,32 +76,35 @@ type Backend struct {
 	kinds    map[string]*childKind
 	fallback FallbackMode
 	proxies  bool
-	limits   core.Limits // limits for which a child is prepared
+	limits   core.Limits // limits that are set for a child before its program arrives
 	commands hostcmd.CommandSet
 	spawner  *procgroup.ChildSpawner
-	check    func() machineState // what probe found, once it is known
-	first    chan *guestChild    // the one that probe started
+	// returns which confinement this machine allows; the first call waits until probeMachine knows that
+	check    func() machineState
+	first    chan *guestChild // holds the child that probeMachine started, until a program gets it
 	greeting time.Duration
 	have     func() sandbox.Capabilities
-	looked   chan struct{} // closed when have returns at once
+	looked   chan struct{} // closed when the capabilities are known, so that have returns without waiting
 
-	scratch scratchDir // for harnesses; not used with full confinement
+	// directory for the harnesses of interpreters that see the host's files; unused with full confinement
+	scratch scratchDir
 	made    sync.Once
 
 	mu       sync.Mutex
 	parsed   parsedChildren
 	running  map[*childSandbox]struct{}
-	expected map[*guestChild]struct{} // children that are not ready yet
+	expected map[*guestChild]struct{} // children that have been started and are not ready for a program yet
 	closed   bool
-	children sync.WaitGroup // children that have been started and not yet waited for
+	children sync.WaitGroup // counts the children that have been started and not been waited for yet
 }
 
 // machineState describes which confinement this machine allows. If it is not full confinement, machineState also
 // holds the reason.
 type machineState struct {
-	weak    bool        // there are no namespaces, and the fallback allows that
-	refusal *core.Error // nothing can run
-	why     string      // the machine refuses namespaces
+	// children run without namespaces, because the machine refuses them and FallbackMode allows that
+	weak    bool
+	refusal *core.Error // the error if no program can run; nil otherwise
+	why     string      // reason why the machine refuses namespaces; empty if it allows them
 }
 
 var _ sandbox.Backend = (*Backend)(nil)

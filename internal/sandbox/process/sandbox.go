@@ -21,8 +21,8 @@ type childSandbox struct {
 	mu     sync.Mutex
 	used   bool
 	closed bool
-	over   bool                    // the child exits by itself
-	cancel context.CancelCauseFunc // while a program runs
+	over   bool                    // the program has ended, so the child will exit by itself
+	cancel context.CancelCauseFunc // cancels the running program; nil while no program runs
 }
 
 // Run implements sandbox.Sandbox.

@@ -9,8 +9,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// TestWaitingWakesNobody checks that a child sleeps while its program waits for the result of a call, because many
-// programs may wait at the same time.
+// TestWaitingWakesNobody checks that a child process sleeps, instead of waking up repeatedly, while its program waits
+// for the result of a call. This matters because many programs may wait at the same time.
 func TestWaitingWakesNobody(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
