@@ -98,9 +98,9 @@ type conditionTest int
 
 const (
 	equal   conditionTest = iota
-	address               // equal in all 64 bits
-	anySet                // at least one of the bits of value
-	noneSet               // none of them
+	address               // all 64 bits of the argument equal the value
+	anySet                // at least one of the bits of value is set in the argument
+	noneSet               // none of the bits of value is set in the argument
 )
 
 // loadFilter installs the system call filter in every thread. The filter cannot be removed later.

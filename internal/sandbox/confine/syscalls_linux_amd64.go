@@ -13,8 +13,9 @@ var (
 		unix.SYS_EPOLL_CREATE, unix.SYS_EVENTFD, unix.SYS_ALARM,
 	}
 	olderForbidden = []uintptr{unix.SYS_FORK, unix.SYS_VFORK}
-	olderChmod     = []uintptr{unix.SYS_CHMOD, unix.SYS_MKDIR} // the mode is their second argument
-	olderOpen      = []uintptr{unix.SYS_OPEN}
+	// system calls that set a file's mode, which is their second argument
+	olderChmod = []uintptr{unix.SYS_CHMOD, unix.SYS_MKDIR}
+	olderOpen  = []uintptr{unix.SYS_OPEN}
 )
 
 // olderNames maps the system calls in this file to their names.

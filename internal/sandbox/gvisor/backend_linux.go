@@ -27,8 +27,10 @@ type gvisorBackend struct {
 	Options
 	place engineFolder
 	runsc func() (string, error)
-	roots map[string]func() (*guestRoot, error) // by runtime, each made once
-	trial context.Context                       // of the container that nobody asked for; ends with the backend
+	// functions that return the root file system of a runtime; each root is made only once
+	roots map[string]func() (*guestRoot, error)
+	// context of the trial container that findCapabilities starts; it ends when the backend is closed
+	trial context.Context
 	over  context.CancelFunc
 
 	trials  sync.WaitGroup

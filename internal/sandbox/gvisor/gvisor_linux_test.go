@@ -60,7 +60,8 @@ func optionsHere(t testing.TB) Options {
 	return Options{Runsc: testenv.Need(t, "runsc"), Dir: shortDir(t)}
 }
 
-// shortDir returns a new folder with a short path. At the end of the test it checks that the folder is empty.
+// shortDir returns a new folder with a short path, because gVisor creates sockets in it. At the end of the test it
+// checks that the folder is empty.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gvt")

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs are running in the engine when the test kills it.
+// atOnce returns how many programs run in the engine when the test kills it.
 func atOnce() int {
 	if testenv.Full() {
 		return 50

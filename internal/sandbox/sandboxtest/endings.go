@@ -46,8 +46,8 @@ type endMoment int
 
 const (
 	beforeRun  endMoment = iota
-	duringCall           // while its call is under way
-	afterCall            // while it runs on after its call was answered
+	duringCall           // while the call is in progress
+	afterCall            // after the call was answered, while the program stays busy
 )
 
 // busyFor is how long a program stays busy after its call before the test ends it. The tests do not depend on the

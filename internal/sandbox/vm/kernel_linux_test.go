@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// put writes a file below dir. name is the file's path relative to dir.
+// put writes a file below dir. The argument name is the file's path relative to dir.
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -23,7 +23,7 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// packed compresses text with gzip, like a kernel module.
+// packed returns text compressed with gzip, as some distributions compress kernel modules.
 func packed(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -79,7 +79,7 @@ func TestFindKernel(t *testing.T) {
 	}
 }
 
-// TestFedora checks that findKernel finds a kernel that is stored next to its modules, as in Fedora.
+// TestFedora checks that findKernel finds a kernel that is stored in the folder of its modules, as Fedora does it.
 func TestFedora(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
@@ -140,8 +140,8 @@ esac`)
 	}
 }
 
-// TestGuestIsStatic checks that a guest program that needs shared libraries, and so is not linked statically, is
-// rejected.
+// TestGuestIsStatic checks that a guest binary is rejected if it is not statically linked, because a machine contains
+// no shared libraries.
 func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")

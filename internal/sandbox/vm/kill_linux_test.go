@@ -23,8 +23,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run at once in the engine when a test kills it, and how many of these programs
-// start a command. Each command runs in a virtual machine of its own, to which this test binary is copied.
+// atOnce returns how many programs run at the same time in the engine that a test kills, and how many of these
+// programs start a command. Each command runs in a virtual machine of its own, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10
@@ -32,13 +32,13 @@ func atOnce() (programs, commands int) {
 	return 8, 4
 }
 
-// forever maps runtimes to programs that make a call and then sleep.
+// forever maps each runtime to the code of a program that makes a call and then sleeps.
 var forever = map[string]string{
 	quickjs:  "await callMCPTool('x'); await sleep(1e6)",
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// withCommands can be passed to the function engine in place of a runtime. It means the built-in runtime, with
+// withCommands is a value that the function engine accepts in place of a runtime. It means the built-in runtime, with
 // programs that start commands.
 const withCommands = "commands"
 
@@ -168,8 +168,8 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	return cmd.Process.Pid
 }
 
-// machines returns the number of processes that run a virtual machine of this test binary, except those that this
-// process has started itself.
+// machines returns the number of running processes of virtual machines whose files are in the folder cache, which
+// belongs to this test binary. It does not count processes that this process has started itself.
 func machines(t *testing.T, cache string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

@@ -13,8 +13,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// idle returns a virtualMachine whose process, unlike a real monitor, does nothing. The process ends when its input
-// ends.
+// idle returns a virtualMachine whose process takes the place of a real monitor and does nothing. The process ends
+// when its input ends.
 func idle(t *testing.T) *virtualMachine {
 	t.Helper()
 	m := &virtualMachine{machinePorts: &machinePorts{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}

@@ -48,7 +48,7 @@ const (
 type qemuDriver struct {
 	path string
 	kvm  bool
-	// needs returns the files of the host that QEMU needs, as mounts for its confinement.
+	// needs returns the files of the host that QEMU needs, as mounts for its confinement plan.
 	needs func() ([]confine.PlanMount, error)
 }
 

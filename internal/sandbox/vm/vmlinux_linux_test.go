@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// packedKernel returns a kernel file that contains payload. plain is the size of the decompressed payload in bytes.
+// packedKernel returns a kernel file that contains the argument payload, the compressed kernel. The argument plain is
+// the size of the decompressed kernel in bytes.
 func packedKernel(payload []byte, plain int) []byte {
 	const setup = 1
 	data := make([]byte, (setup+1)*512)
