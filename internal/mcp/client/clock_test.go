@@ -203,7 +203,7 @@ func TestPageStopsTheClock(t *testing.T) {
 	})
 }
 
-// finished is a server process for tests that has already exited or, if lives is set, never exits.
+// finished is a server process for tests. It has already exited or, if the field lives is set, never exits.
 type finished struct {
 	lives   bool
 	stopped *bool
@@ -220,12 +220,12 @@ func (f finished) Done() <-chan struct{} {
 func (finished) State() string        { return "exit status 3" }
 func (f finished) Stop(time.Duration) { *f.stopped = true }
 
-// TestLastWords checks that errEnded waits for the process to exit and for the last lines of its log,
-// and for each no longer than the given patience.
+// TestLastWords checks that errEnded waits for the process to exit and then for the last lines of its log. Neither
+// wait may take longer than the argument patience.
 func TestLastWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		lives   bool
-		lines   time.Duration // when the last lines have been read; never if 0
+		lines   time.Duration // time after which the last lines have been read; 0 means never
 		takes   time.Duration
 		says    string
 		stopped bool
@@ -252,8 +252,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// memories starts servers within this process. Each call is answered with everything that the server was ever sent
-// and with the number of the connection. If delays has a function for the called tool, the server answers when the
+// memories starts servers within this process. Each server answers a call with everything that it was ever sent and
+// with the number of the connection. If delays has a function for the called tool, the server answers when the
 // function returns.
 type memories struct {
 	delays map[string]func()
@@ -276,8 +276,8 @@ func (m *memories) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	})(ctx)
 }
 
-// TestIdle checks that an instance without calls ends after Idle, never during a call, and that the
-// next call starts another. Listing tools does not keep an instance alive.
+// TestIdle checks that an instance without calls ends after the time Idle, but not during a call, and that the next
+// call starts another instance. Listing tools does not keep an instance alive.
 func TestIdle(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {

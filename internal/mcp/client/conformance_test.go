@@ -74,7 +74,7 @@ func conformanceClient(server string) int {
 	return status
 }
 
-// accept answers a form with the default values of its fields.
+// accept fills in a form: it answers with the default values of the form's fields.
 func accept(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	var form struct {
 		Schema struct {

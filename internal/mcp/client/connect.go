@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Names of the transports to a server.
+// transportStdio and the following constants name the transports to a server.
 const (
 	transportStdio = "stdio"
 	transportHTTP  = "http"
@@ -38,7 +38,7 @@ const (
 type protocolEra struct {
 	transport string
 	protocol  string
-	probe     time.Duration // how long server/discover may take
+	probe     time.Duration // timeout for server/discover
 }
 
 func firstEra(spec ServerSpec) protocolEra {

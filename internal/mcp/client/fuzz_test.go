@@ -19,7 +19,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// babbler is a server that sends odd messages before it answers the first tool call.
+// babbler is a server that sends odd messages, such as invalid ones, before it answers the first tool call.
 type babbler struct {
 	modern bool
 	odd    string

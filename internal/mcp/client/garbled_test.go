@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// wide encodes a text in UTF-16, little endian.
+// wide encodes a text in little-endian UTF-16.
 func wide(text string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(text)) {

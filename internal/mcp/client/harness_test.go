@@ -64,7 +64,8 @@ func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	return p
 }
 
-// hostileServer returns a ServerSpec that runs this test binary as a server, which misbehaves as mode says.
+// hostileServer returns a ServerSpec that runs this test binary as a misbehaving server. The argument mode names the
+// misbehaviour.
 func hostileServer(mode string) ServerSpec {
 	return ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// request is a message that a test server receives.
+// request represents a message that a test server receives.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -142,7 +142,7 @@ var atStart = map[string]func(s *scripted){
 	"grandchildren": func(*scripted) { _ = exec.Command("sh", "-c", "sleep 1000 & sleep 1000").Start() },
 }
 
-var heard []string // by the server that remembers
+var heard []string // everything that the server of this process was sent, for the mode that repeats it
 
 var atEnd = map[string][]func(){
 	"ignore term": {forever},

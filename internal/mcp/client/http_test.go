@@ -149,8 +149,8 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 // httpScript is an HTTP server of protocol version 2025-11-25 with sessions. If the functions call and get are set,
 // they answer tool calls and GET requests instead of the server's correct behaviour.
 type httpScript struct {
-	call func(w http.ResponseWriter, r *http.Request, req request) // of tools/call; nil is proper
-	get  http.HandlerFunc                                          // nil answers 405
+	call func(w http.ResponseWriter, r *http.Request, req request) // handles tools/call; nil means correct behaviour
+	get  http.HandlerFunc                                          // handles GET requests; nil means to answer 405
 
 	mu       sync.Mutex
 	sessions map[string]bool
@@ -284,7 +284,7 @@ func TestHTTPHostile(t *testing.T) {
 		call    func(http.ResponseWriter, *http.Request, request)
 		kind    core.Kind
 		text    string
-		unknown bool // outcome
+		unknown bool // the call's outcome must be unknown (ErrOutcomeUnknown)
 	}{
 		"500":         {write(500, "text/plain", "stack\n trace"), core.KindUpstreamGone, "HTTP 500 (Internal Server Error): stack trace", true},
 		"502 in HTML": {write(502, "text/html", "<html>"), core.KindUpstreamGone, "HTTP 502 (Bad Gateway)", true},

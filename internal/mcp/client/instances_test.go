@@ -15,15 +15,16 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// remembering returns a server that answers with everything that its process was ever sent, and with its process id.
+// remembering returns a server that answers each call with everything that its process was ever sent, and with its
+// process id.
 func remembering(isolation Isolation) ServerSpec {
 	s := hostileServer("remembers")
 	s.Isolation = isolation
 	return s
 }
 
-// tell sends a text to a server for a caller. It returns everything that the server's process was ever sent, and its
-// process id.
+// tell calls a server with a text on behalf of a caller. It returns everything that the server's process was ever
+// sent, and its process id.
 func tell(t *testing.T, p *Pool, principal, session, what string) (heard, pid string) {
 	t.Helper()
 	heard, pid, err := tells(t.Context(), p, principal, session, "t", what)
@@ -86,7 +87,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestListingNeedsNoOther checks that listing tools for a caller uses the main instance and starts no other.
+// TestListingNeedsNoOther checks that listing tools for a caller uses the main instance and starts no other instance.
 func TestListingNeedsNoOther(t *testing.T) {
 	p := newPool(t, Options{}, remembering(IsolationPrincipal))
 	for range 3 {
@@ -140,7 +141,8 @@ func TestNeverIdle(t *testing.T) {
 	}
 }
 
-// TestInstanceCap checks that beyond the limit of instances, the one that has been idle longest ends for a new one.
+// TestInstanceCap checks what happens when the limit of instances is reached: the instance that has been idle longest
+// ends to make room for a new one.
 func TestInstanceCap(t *testing.T) {
 	s := remembering(IsolationPrincipal)
 	s.Instances = 2

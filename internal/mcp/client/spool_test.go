@@ -76,8 +76,9 @@ func TestSkeletonStaysSmall(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, in whatever pieces a message is
-// read. The outline of a message and the parts that were left out of it must make up the message's result.
+// FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, whatever the size of the pieces
+// in which a message is read. The outline of a message and the parts that were left out of it must together make up
+// the message's result.
 func FuzzEnvelope(f *testing.F) {
 	for _, m := range messages {
 		f.Add(m, 12)

@@ -42,8 +42,8 @@ func TestDieAtStart(t *testing.T) {
 	}
 }
 
-// TestFallback checks that the pool finds the protocol version of older servers, which react to the unknown request
-// server/discover in different ways.
+// TestFallback checks that the pool finds the protocol version of older servers. These react to server/discover, which
+// they do not know, in different ways.
 func TestFallback(t *testing.T) {
 	for _, mode := range []string{"proper", "die on discover", "mute on discover", "text on discover", "error without id", "refuse versions"} {
 		t.Run(mode, func(t *testing.T) {

@@ -20,11 +20,11 @@ const (
 	headerProtocol  = "Mcp-Protocol-Version"
 	headerLastEvent = "Last-Event-Id"
 
-	noticeTimeout  = 10 * time.Second // of a message that nobody waits for
-	goodbyeTimeout = time.Second      // of the end of a session
+	noticeTimeout  = 10 * time.Second // timeout for a message that nobody waits for, such as a cancellation
+	goodbyeTimeout = time.Second      // timeout for the request that ends a session
 	longestSession = 1 << 10
-	maxResumes     = 5 // of a broken stream, in a row without an event
-	maxReopens     = 8 // of the server's own stream, likewise
+	maxResumes     = 5 // maximum number of attempts in a row, without an event, to resume a broken stream
+	maxReopens     = 8 // the same for the stream of the server's own notifications and requests
 )
 
 // streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
@@ -41,9 +41,9 @@ type streamableWire struct {
 
 	mu       sync.Mutex
 	closed   bool
-	session  string // id that the server gave, empty if none
-	gone     bool   // the server does not know the session any more
-	protocol string // negotiated with initialize, empty before that
+	session  string // session id that the server has given; empty if none
+	gone     bool   // the server has said that it no longer knows the session
+	protocol string // protocol version negotiated with initialize; empty before that
 }
 
 func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {

@@ -36,8 +36,8 @@ func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) fu
 	})
 }
 
-// unheard represents a server that does not acknowledge a subscription at once. The method change changes the tools
-// without announcing that, and then sends the acknowledgement.
+// unheard represents a server that does not acknowledge a subscription immediately. The method change changes the
+// tools without announcing that, and then sends the acknowledgement.
 type unheard chan func()
 
 func (u unheard) listen(s *scripted, r request) {

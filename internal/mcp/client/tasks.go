@@ -14,8 +14,9 @@ import (
 	"retort/internal/core"
 )
 
-// Methods of MCP tasks. In protocol version 2025-11-25 the client decides that a call becomes a task, since
-// 2026-07-28 the server does. In both cases the pool waits for the task, so that its callers get an ordinary result.
+// methodTask and the following constants name the methods and the extension of MCP tasks. In protocol version
+// 2025-11-25 the client decides that a call becomes a task, since 2026-07-28 the server does. In both cases the pool
+// waits for the task, so that its callers get an ordinary result.
 const (
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"

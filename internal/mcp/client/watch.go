@@ -19,7 +19,7 @@ const maxWatched = 1_000
 // watchedResources counts the subscribers of each resource of a server. The counts outlive sessions: each new session
 // subscribes again.
 type watchedResources struct {
-	changing sync.Mutex // held while the server is told
+	changing sync.Mutex // held while the server is subscribed to or unsubscribed from
 
 	mu   sync.Mutex
 	uris map[string]int

@@ -100,7 +100,7 @@ func (s *Server) withApprovalChannel(ctx context.Context, req mcp.Request) conte
 type openedPages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
-	ids     map[string]string // of the questions, by address
+	ids     map[string]string // ids of the questions that a page belongs to, by the page's address
 }
 
 func (p *openedPages) addPage(a core.Approval) {

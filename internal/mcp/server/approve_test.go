@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// unhurried limits programs to one hour, which no test program reaches even on a slow machine.
+// unhurried limits programs to one hour. No test program reaches this limit, even on a slow machine.
 var unhurried = engine.Limits{Timeout: time.Hour}
 
-// judged opens an engine that asks about each call when a program makes it.
+// judged opens an engine that asks a person about each call when a program makes the call.
 func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 	return judgedWith(t, "approval: {askFirst: false}")
 }
@@ -67,7 +67,7 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// wrote returns how often write_file, the tool that needs approval, was called according to the demo server's record.
+// wrote returns the number of calls of write_file, the tool that needs approval, in the demo server's record.
 func wrote(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
@@ -256,8 +256,8 @@ func TestElicitationBeforeStart(t *testing.T) {
 	await files.writeFile({path: '/srv/nordlys/4.txt', content: JSON.stringify(made)}); return 4`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for _, c := range []struct {
-			first  map[string]any // the answer to the first form
-			later  string         // the answers to later forms
+			first  map[string]any // answer to the first form
+			later  string         // answers to later forms
 			forms  int64
 			writes int
 		}{

@@ -58,16 +58,17 @@ type exposedServers struct {
 	subscribed resourceSubscriptions
 
 	mu     sync.Mutex
-	tools  []exposedTool          // in their order
-	byName map[string]exposedTool // by the name towards clients
+	tools  []exposedTool          // tools of exposed servers, in the order in which clients list them
+	byName map[string]exposedTool // the same tools by the name that clients see
 }
 
-// exposedTool represents a tool of an exposed server, with the name that clients see.
+// setUpPassthrough registers exposed servers (upstream servers whose features clients see directly) with the Server,
+// if there are any, so that clients' requests reach them.
 type exposedTool struct {
 	name       string
 	tool       *core.Tool
 	definition json.RawMessage
-	bound      []headers.HeaderBinding // arguments that headers repeat
+	bound      []headers.HeaderBinding // arguments that clients must repeat in HTTP headers
 }
 
 // setUpPassthrough makes the Server pass requests on to exposed servers, if there are any.

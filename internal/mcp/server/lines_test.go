@@ -18,7 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// brisk is an engine whose programs end at once, except the program "wait", which waits for the end of its context.
+// brisk is an engine whose programs end immediately, except the program "wait", which waits for the end of its
+// context.
 type brisk struct {
 	*engine
 	began chan struct{}
@@ -95,8 +96,8 @@ func (c *speaker) request(id, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,%s}}`, id, tool, arguments, meta)
 }
 
-// sync makes a request that always succeeds. It returns the lines that the server has sent before the answer to this
-// request.
+// sync makes a request that always succeeds and waits for its answer. It returns the lines that the server has sent
+// before this answer.
 func (c *speaker) sync() (before []string) {
 	c.t.Helper()
 	c.asked++

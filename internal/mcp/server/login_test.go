@@ -17,7 +17,8 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// locked opens an engine with one server that requires a login. A person has logged in, but the login has expired.
+// locked opens an engine with one server that requires a login. A person has logged in before, but the login has
+// expired.
 func locked(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
 	t.Helper()
 	server, err := oauthtest.Start(oauthtest.Rules{})
@@ -52,7 +53,7 @@ func logIn(t *testing.T, c engine.Config) {
 	}
 }
 
-// browsing connects a client that can open addresses for a person.
+// browsing connects a client that can open addresses in a browser for a person.
 func browsing(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 	t.Helper()
 	return browsingWith(t, e, version, elicit, nil)
@@ -90,7 +91,9 @@ func TestLoginInTheMiddle(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for name, c := range map[string]struct {
 			action string
-			logs   string // "": nobody; "here": at the address; "elsewhere": at the command line
+			// where the person logs in: "here" at the given address, "elsewhere" with the login command, or "" for
+			// nowhere
+			logs   string
 			status core.OutcomeStatus
 		}{
 			"logs in":                     {"accept", "here", core.StatusOK},

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// needy returns a server with a tool and a prompt that fail with the error for a missing client capability. data is
-// the data member of that error, which names the capability.
+// needy returns a server with a tool and a prompt that fail with the error for a missing client capability. The
+// argument data is the data member of that error, which names the capability.
 func needy(data string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "needy", Version: "1"}, nil)
 	lacks := &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "it is needed", Data: json.RawMessage(data)}
@@ -37,7 +37,7 @@ func TestMissingCapability(t *testing.T) {
 	for name, c := range map[string]struct {
 		era, settings, needs string
 		client               *mcp.ClientOptions
-		want                 string // data of the error of the protocol; "": another error
+		want                 string // data of the protocol error; "" means that another error is expected
 	}{
 		"modern":             {eras[1], exposedServers, elicitation, nil, `{"requiredCapabilities":{"elicitation":{}}}`},
 		"both":               {eras[1], "servers: {up: {expose: direct, sampling: allow}}", elicitation, nil, `{"requiredCapabilities":{"elicitation":{},"sampling":{}}}`},

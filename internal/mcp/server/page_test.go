@@ -20,7 +20,7 @@ const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=
 type openedPages struct {
 	mu        sync.Mutex
 	url       string
-	quiet     bool // tells nobody when the person is done
+	quiet     bool // the server does not report when the person has finished with a page
 	opened    bool
 	ids       []string
 	closePage func()

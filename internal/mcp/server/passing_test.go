@@ -183,7 +183,7 @@ func callOf(t *testing.T, s *mcp.ClientSession, name string, arguments any) stri
 }
 
 // saidOf calls a tool and returns the result as text. If the call fails with a protocol error, it returns the error's
-// text instead of failing the test.
+// text and the test continues.
 func saidOf(t *testing.T, s *mcp.ClientSession, name string) string {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
@@ -333,8 +333,8 @@ func (p *person) options() *mcp.ClientOptions {
 	}
 }
 
-// TestQuestionsCrossEras checks for all pairs of protocol versions that a server's question reaches the person and
-// the server gets the answer, whether its tool is called directly, by call_tool or by a program.
+// TestQuestionsCrossEras checks that a server's question reaches the person and the answer reaches the server, for all
+// pairs of protocol versions. The server's tool is called directly, by call_tool and by a program.
 func TestQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
 	wires := map[string]func(theirs string) engine.Server{

@@ -21,7 +21,7 @@ import (
 // first of programs, the second request with the second, and so on.
 type lender struct {
 	programs []string
-	decision string // of its person; "" declines
+	decision string // answer of the client's person to a form; "" declines
 
 	mu      sync.Mutex
 	sampled []string
@@ -67,7 +67,7 @@ func TestTaskBySampling(t *testing.T) {
 		attempts int
 		effects  int
 		asked    int
-		era      string // the era to test; all of them if testenv.Full
+		era      string // protocol version to test; all versions if testenv.Full is set
 	}{
 		"right at first":           {&lender{programs: []string{make1 + "return 1"}}, core.StatusOK, 1, 1, 0, eras[1]},
 		"wrong name, then a type":  {&lender{programs: []string{"return crm.creat()", "return crm.createRecord({})", make1 + "return 1"}}, core.StatusOK, 3, 1, 0, eras[0]},

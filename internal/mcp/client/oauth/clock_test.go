@@ -77,8 +77,8 @@ func TestDevicePolls(t *testing.T) {
 	for name, c := range map[string]struct {
 		polls []string
 		hook  func(w http.ResponseWriter, r *http.Request) bool
-		want  string // part of the error; empty if the login succeeds
-		alone bool   // nobody enters the code
+		want  string // expected part of the error; empty if the login must succeed
+		alone bool   // no person enters the code
 		asks  int
 		takes time.Duration
 	}{

@@ -13,10 +13,10 @@ import (
 
 // authChallenge holds the Bearer challenge of a refused request.
 type authChallenge struct {
-	metadata string // address of the metadata of the resource
+	metadata string // URL of the resource's metadata
 	scopes   []string
 	err      string
-	what     string // error_description
+	what     string // value of error_description
 }
 
 // challengeOf parses the WWW-Authenticate headers of a response. It ignores those that are invalid.
@@ -47,10 +47,10 @@ func (c authChallenge) errorText() string {
 
 // discovery holds the information that was discovered about the resource and its authorization server.
 type discovery struct {
-	resource string         // that tokens are asked for
-	scopes   []string       // that the resource names
-	guessed  bool           // there is no metadata at all: only the usual addresses of 2025-03-26
-	server   serverMetadata // of the authorization server
+	resource string         // resource that tokens are requested for
+	scopes   []string       // scopes that the resource's metadata names
+	guessed  bool           // no metadata was found, so the default addresses of protocol version 2025-03-26 are used
+	server   serverMetadata // metadata of the authorization server
 }
 
 // serverMetadata holds the metadata of an authorization server.

@@ -23,14 +23,14 @@ import (
 
 // LoginOptions selects the way a user logs in. The zero value uses a browser on this machine.
 type LoginOptions struct {
-	Device    bool   // with a code, typed in on another device
-	Principal string // the owner of the login, by which the caller chooses the Client
+	Device    bool   // use a device code, which the user enters on another device
+	Principal string // owner of the login, by which the caller selects the Client
 }
 
 // LoginFlow holds a login in progress. The caller must close it.
 type LoginFlow struct {
-	URL  string // that a person opens in a browser
-	Code string // that the person types in there; of a device only
+	URL  string // address that the user opens in a browser
+	Code string // code that the user enters on that page; set only for a login with a device code
 
 	client   *Client
 	found    discovery
@@ -41,7 +41,7 @@ type LoginFlow struct {
 	verifier string
 	server   *http.Server
 	device   *deviceCode
-	before   string // the token when the login began
+	before   string // access token when the login began
 
 	once sync.Once
 	done chan struct{}

@@ -27,12 +27,13 @@ import (
 // bench is a server that requires a login, with a folder for the stored logins.
 type bench struct {
 	*oauthtest.Server
-	t    *testing.T
-	dir  string
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // over TCP if nil
+	t   *testing.T
+	dir string
+	// dials the server's address; nil means over TCP
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu   sync.Mutex
-	told map[string]bool // what was said to be secret
+	told map[string]bool // values that were passed to Options.Secret
 }
 
 func newBench(t *testing.T, r oauthtest.Rules) *bench {
@@ -131,7 +132,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestSecretsAreTold checks that every secret that the server has issued was passed to Options.Secret.
+// TestSecretsAreTold checks that every secret that the server has issued was passed to the function Options.Secret,
+// which redacts it from output.
 func TestSecretsAreTold(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Lasts: 3600, Change: func(doc string, m map[string]any) {
 		if doc == "server" {
@@ -155,8 +157,8 @@ func TestSecretsAreTold(t *testing.T) {
 	}
 }
 
-// TestIdentity checks with what identity Retort logs in at an authorization server: with a metadata document, a
-// client id from the settings, or a registration.
+// TestIdentity checks the identity with which Retort logs in at an authorization server: a metadata document, a client
+// id from the settings, or a registration.
 func TestIdentity(t *testing.T) {
 	server := func(fields map[string]any) func(string, map[string]any) {
 		return func(doc string, m map[string]any) {
@@ -171,7 +173,7 @@ func TestIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    oauthtest.Rules
 		settings oauth.Settings
-		client   string // in the address of the login; "" is one that was registered
+		client   string // client id that the login's address must contain; "" stands for a registered one
 		fails    string
 	}{
 		"by document": {rules: oauthtest.Rules{Change: server(map[string]any{"client_id_metadata_document_supported": true})},
@@ -414,8 +416,8 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-// TestOneRefresh checks that fifty concurrent calls with an expired token cause one refresh, in one process and in
-// two.
+// TestOneRefresh checks that fifty concurrent calls with an expired token cause only one refresh, whether one or two
+// processes make them.
 func TestOneRefresh(t *testing.T) {
 	for name, processes := range map[string]int{"one process": 1, "two processes": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -510,8 +512,8 @@ func TestCutOffRefresh(t *testing.T) {
 	}
 }
 
-// TestStepUp checks that a call that needs more rights requires one new login, which asks for the old and the new
-// scopes.
+// TestStepUp checks a call that needs more rights than the token has. It must require exactly one new login, which
+// asks for the old and the new scopes.
 func TestStepUp(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Scope: "read"})
 	c := b.client()
@@ -627,7 +629,7 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 	}
 }
 
-// TestErrorsTellNothing checks that errors contain no secrets, neither from addresses nor from a server's error
+// TestErrorsTellNothing checks that errors contain no secrets, whether from addresses or from a server's error
 // description.
 func TestErrorsTellNothing(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {

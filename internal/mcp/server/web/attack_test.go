@@ -16,7 +16,7 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// openPlain opens a listener for an engine without servers.
+// openPlain opens a listener for an engine that has no upstream servers.
 func openPlain(t *testing.T) *web.Listener {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()})
@@ -31,7 +31,8 @@ func openPlain(t *testing.T) *web.Listener {
 	return l
 }
 
-// TestOddMessagesOverHTTP checks that the listener, the session and other requests continue whatever a client posts.
+// TestOddMessagesOverHTTP checks that the listener, the session and other requests continue to work, whatever a client
+// posts.
 func TestOddMessagesOverHTTP(t *testing.T) {
 	l := openPlain(t)
 	for _, modern := range []bool{false, true} {

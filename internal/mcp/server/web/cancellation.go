@@ -20,9 +20,9 @@ const maxEndedRequests = 4096
 // and id. The zero value is ready to use.
 type requestLedger struct {
 	mu    sync.Mutex
-	known map[uint64]int // how often the request is open or in ended
-	ended []uint64       // a ring
-	next  int            // the oldest place in the ring
+	known map[uint64]int // number of open HTTP requests and of entries in ended for each request
+	ended []uint64       // ring buffer of the requests that ended most recently
+	next  int            // index of the oldest entry in the ring buffer
 }
 
 var requestSeed = maphash.MakeSeed()

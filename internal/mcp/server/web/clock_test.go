@@ -19,8 +19,8 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// still is an in-memory engine without upstream servers. When it is asked to run a program, it calls the function
-// execute, and runs nothing else.
+// still is an in-memory engine without upstream servers. For a program it calls the function execute. It cannot run
+// anything else.
 type still struct {
 	Engine
 	execute func(ctx context.Context)
@@ -45,7 +45,7 @@ func (still) ListExposed(context.Context, server.Kind) []server.ListedItem { ret
 func (still) SetLogLevel(string)                                           {}
 func (still) WatchChanges(func(string, string, json.RawMessage)) func()    { return func() {} }
 
-// counter is a Listener and its HTTP client, both in a testing/synctest bubble.
+// counter holds a Listener and its HTTP client, both in a testing/synctest bubble.
 type counter struct {
 	*testing.T
 	pipes  *testenv.PipeListener
@@ -116,8 +116,8 @@ func (c *counter) send(path, body string, headers ...string) (status int, header
 	return response.StatusCode, response.Header, string(all)
 }
 
-// program requests a program by calling the tool execute_code over HTTP. In these tests, the engine calls a Go
-// function in place of running a program.
+// program requests a program over HTTP, by calling the tool execute_code. In these tests, the engine calls a Go
+// function instead of running a program.
 func (c *counter) program() (status int, text string) {
 	c.Helper()
 	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`

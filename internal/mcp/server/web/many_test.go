@@ -71,7 +71,7 @@ func TestThousandPrincipals(t *testing.T) {
 	flood.Wait()
 }
 
-// each calls f for the numbers from 0 to n-1 in 16 goroutines.
+// each calls f for the numbers from 0 to n-1, distributed over 16 goroutines.
 func each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	at := make(chan int)
@@ -100,7 +100,7 @@ func TestAllSessions(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that requests with invalid tokens are reported: the first request of an address at once, and
+// TestRefusals checks how requests with invalid tokens are reported: the first request of an address immediately, and
 // later ones together, as a number.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ func (a *revocable) Authenticate(_ context.Context, bearer string) (web.BearerPr
 
 func (*revocable) Challenge(*http.Request) string { return "Bearer" }
 
-// The program that these tests run makes a directory every few milliseconds. The constant steps is the number of
-// directories. It is so large that the program still runs when its token is revoked.
+// many is the program that these tests run. It makes a directory every few milliseconds, steps of them in all. That is
+// so many that the program still runs when its token is revoked.
 const (
 	steps = 1500
 	many  = `for (let i = 0; i < 1500; i++) { await files.createDirectory({path: '/srv/nordlys/a' + i}); await new Promise(r => setTimeout(r, 5)); } return 'made'`
@@ -43,7 +43,7 @@ const tasksMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-2
 
 var taskID = regexp.MustCompile(`"taskId":"([a-z0-9]+)"`)
 
-// bearer is an Authorization header of the principal anna.
+// bearer is an Authorization header with a token of the principal anna.
 const bearer = "Authorization: Bearer anna"
 
 // legacySession begins a session of protocol version 2025-11-25 and returns the headers of its requests.

@@ -27,7 +27,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// pair writes a self-signed certificate for a host name, and its key, to files in dir.
+// pair writes a self-signed certificate for a host name and the certificate's key to files in the folder dir.
 func pair(t *testing.T, dir, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

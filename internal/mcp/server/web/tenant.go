@@ -21,23 +21,24 @@ type principalTenant struct {
 	http   *server.HTTPHandlers
 	engine Engine
 	limits ListenerLimits
-	all    interface{ Add(int64) int64 } // counts the sessions of all
+	all    interface{ Add(int64) int64 } // counts the sessions of all principals
 
 	requests requestLedger
 
 	mu       sync.Mutex
-	quota    throttle.Bucket // requests that may come now
-	calls    int             // of tools, being answered
-	active   int             // requests being answered
+	quota    throttle.Bucket // number of requests that may come now
+	calls    int             // number of tool calls in progress
+	active   int             // number of requests in progress
 	used     time.Time
 	sessions map[string]*tenantSession
-	newest   BearerPrincipal // of the tokens that end by themselves, the one that came last
+	newest   BearerPrincipal // of the principal's tokens that can only expire, the one that expires latest
 }
 
 type tenantSession struct {
-	busy   int // requests being answered
-	used   time.Time
-	client *tokenHolder // nil: its stream ends with its token
+	busy int // number of requests in progress
+	used time.Time
+	// newest token of the session's client; nil for an event stream, which ends with its own token
+	client *tokenHolder
 }
 
 // tenantOf returns the tenant of a principal with these groups, and creates it if needed.

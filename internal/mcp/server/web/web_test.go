@@ -326,7 +326,7 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
-// event parses the message in the first server-sent event of an answer.
+// event parses the message in the first server-sent event of an HTTP response.
 func event(t *testing.T, text string) (m struct {
 	Result struct {
 		ResultType        string
