@@ -87,7 +87,8 @@ type RunReport struct {
 	Warnings    []string
 	Runtime     string
 	Backend     string
-	// name of the sandbox's isolation strength, as IsolationName returns it; set by the BackendChooser
+	// Isolation is the name of the sandbox's isolation strength, as IsolationName returns it. The BackendChooser sets
+	// it.
 	Isolation string
 	Bounds    string // mechanisms that enforce the limits, such as "cgroup v2" or "rlimits, watcher"
 }
@@ -113,11 +114,13 @@ type Capabilities struct {
 	// isolation
 	Strength int
 	Walls    []string // descriptions, for users, of what separates a program from the host
-	// what this machine lacks for the backend's full strength, in words; empty if nothing
+	// Warning says what this machine lacks for the backend's full strength. It is empty if nothing is missing.
 	Warning string
-	// reason why the backend cannot be used on this machine, with a hint on how to set it up; nil if it can be used
+	// Unavailable is the reason why the backend cannot be used on this machine, with a hint on how to set it up. It is
+	// nil if the backend can be used.
 	Unavailable *core.Error
-	// the backend passes programs' network connections to a ToolHost that is a ConnectionProxy
+	// Proxies reports whether the backend passes programs' network connections to a ToolHost that is a
+	// ConnectionProxy.
 	Proxies bool
 	// Commands lists the commands from the settings that programs can start. NoCommands lists those that they cannot
 	// start.

@@ -83,7 +83,8 @@ type pendingCall struct {
 	// ctx is the context of a request that is made for a client, such as a tool call.
 	ctx  context.Context
 	peer *core.ClientPeer
-	// reason why a page was not opened that the server wanted to be opened; nil if there was no such page
+	// page is the reason why a page was not opened that the server wanted to be opened. It is nil if there was no such
+	// page.
 	page *core.Error
 
 	agreed chan []string // receives the resources of which the server reports changes, if the call is a subscription
@@ -107,16 +108,17 @@ type serverLink struct {
 	account memoryAccount
 
 	client ClientFeatures // features of the client that the server may use
-	// called for notifications about resources and prompts; may be nil
+	// news is called for notifications about resources and prompts. It may be nil.
 	news func(method string, params json.RawMessage)
 
 	received atomic.Int64 // grows with the bytes or messages that the server sends
 	outdated atomic.Bool  // the server has announced a change of its tools since it was last listed
 
 	incoming chan jsonrpc.Message
-	// has an item for each answer to a server's request that is being sent; its capacity is the limit
+	// answering holds an item for each answer to a server's request that is being sent. Its capacity bounds their
+	// number.
 	answering chan struct{}
-	// has an item for each request of the server that waits for a person; its capacity is the limit
+	// asking holds an item for each request of the server that waits for a person. Its capacity bounds their number.
 	asking chan struct{}
 
 	mu       sync.Mutex
@@ -124,7 +126,7 @@ type serverLink struct {
 	tokens   map[string]*pendingCall // maps progress tokens to the calls that they belong to
 	followed int64                   // number of progress tokens made so far
 	asks     map[jsonrpc.ID]context.CancelFunc
-	// maps ids of elicitations to channels that are closed when the person has finished with the page
+	// pages maps ids of elicitations to channels that are closed when the person has finished with the page.
 	pages    map[string]chan struct{}
 	last     int64       // highest request id so far; the SDK makes no calls after it has connected
 	probing  jsonrpc.ID  // id of the request server/discover while it waits for an answer

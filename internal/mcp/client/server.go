@@ -36,7 +36,7 @@ type serverConn struct {
 	changes *debouncer
 	log     *slog.Logger
 
-	// returns name and pin of a definition; if nil, definitions are not compared
+	// identify returns name and pin (hash) of a tool's definition. If it is nil, definitions are not compared.
 	identify func(definition json.RawMessage) (name, pin string)
 
 	mu         sync.Mutex

@@ -32,7 +32,8 @@ type serverSession struct {
 
 	listening sync.Mutex
 	joint     bool // one stream of notifications covers all subscribed resources
-	// functions that end the streams of resource notifications, by URI; "" is the stream for all resources
+	// streams maps URIs of resources to functions that end their streams of notifications. The key "" stands for one
+	// stream for all resources.
 	streams map[string]context.CancelFunc
 
 	mu      sync.Mutex

@@ -69,9 +69,10 @@ type escapeState byte
 
 const (
 	escapeStart escapeState = iota + 1 // the last character was ESC
-	// inside a sequence that begins with ESC [ and ends with a letter or similar character
+	// escapeControl means that a sequence is being read that begins with ESC [ and ends with a letter or similar
+	// character.
 	escapeControl
-	// inside a sequence that begins with ESC ] or the like and ends with BEL or ESC \
+	// escapeString means that a sequence is being read that begins with ESC ] or the like and ends with BEL or ESC \.
 	escapeString
 )
 

@@ -22,7 +22,7 @@ import (
 // in asked.
 type taskServer struct {
 	modern bool
-	// returns the answer to a request: a result, or an error as {"code":…}
+	// answers returns the answer to a request: a result, or an error as {"code":…}.
 	answers func(method string, params json.RawMessage) string
 
 	mu    sync.Mutex

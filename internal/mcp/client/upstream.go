@@ -28,7 +28,8 @@ import (
 type ServerSpec struct {
 	Name string
 
-	// command line of the server, which is started as a child process and speaks JSON lines over its standard streams
+	// Command is the command line of the server, which is started as a child process and speaks JSON lines over its
+	// standard streams.
 	Command string
 	Args    []string
 	Env     map[string]string // variables added to the few that the server gets from Retort's own environment

@@ -91,8 +91,8 @@ func TestLoginInTheMiddle(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for name, c := range map[string]struct {
 			action string
-			// where the person logs in: "here" at the given address, "elsewhere" with the login command, or "" for
-			// nowhere
+			// logs says where the person logs in: "here" at the given address, "elsewhere" with the login command, or
+			// "" for nowhere.
 			logs   string
 			status core.OutcomeStatus
 		}{

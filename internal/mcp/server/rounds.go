@@ -36,11 +36,11 @@ func NewRequestStates() *RequestStates {
 
 // requestState is the state that a client sends back with its answers.
 type requestState struct {
-	// id of the conversation that continues in the background
+	// Conversation is the id of the conversation that continues in the background.
 	Conversation string `json:"conversation,omitempty"`
 	Execution    string `json:"execution_id,omitempty"`
 	Round        int    `json:"round"`
-	// digests of the approvals that were shown, by the approvals' ids
+	// Digests maps the ids of the approvals that were shown to their digests.
 	Digests   map[string]string `json:"digests,omitempty"`
 	Principal string            `json:"principal,omitempty"`
 	Call      string            `json:"call"` // digest of the call's tool and arguments

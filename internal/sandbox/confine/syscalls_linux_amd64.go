@@ -13,7 +13,7 @@ var (
 		unix.SYS_EPOLL_CREATE, unix.SYS_EVENTFD, unix.SYS_ALARM,
 	}
 	olderForbidden = []uintptr{unix.SYS_FORK, unix.SYS_VFORK}
-	// system calls that set a file's mode, which is their second argument
+	// olderChmod lists the system calls that set a file's mode. The mode is their second argument.
 	olderChmod = []uintptr{unix.SYS_CHMOD, unix.SYS_MKDIR}
 	olderOpen  = []uintptr{unix.SYS_OPEN}
 )

@@ -8,7 +8,7 @@ import (
 func TestKnownHoles(t *testing.T) {
 	for _, test := range []struct {
 		component, version string
-		// substrings of the expected description; empty means that no vulnerability may be found
+		// want lists substrings of the expected description. If it is empty, no vulnerability may be found.
 		want []string
 	}{
 		{"runc", "1.1.5+ds1", []string{"runc 1.1.5+ds1", "CVE-2024-21626", "CVE-2025-31133", "1.2.8 or 1.3.3 or 1.4.0 or later"}},

@@ -24,8 +24,8 @@ import (
 // program itself cannot call it.
 type nativeFunc struct {
 	name string
-	// a Go function: a quickjs.HostFunc for RegisterHostFunc, a directFunc for registerFunc, any other for
-	// RegisterFunc
+	// fn is a Go function: a quickjs.HostFunc for RegisterHostFunc, a directFunc for registerFunc, any other for
+	// RegisterFunc.
 	fn any
 }
 

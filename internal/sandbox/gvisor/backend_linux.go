@@ -27,9 +27,9 @@ type gvisorBackend struct {
 	Options
 	place engineFolder
 	runsc func() (string, error)
-	// functions that return the root file system of a runtime; each root is made only once
+	// roots holds, for each runtime, a function that returns its root file system. Each root is made only once.
 	roots map[string]func() (*guestRoot, error)
-	// context of the trial container that findCapabilities starts; it ends when the backend is closed
+	// trial is the context of the trial container that findCapabilities starts. It ends when the backend is closed.
 	trial context.Context
 	over  context.CancelFunc
 

@@ -34,8 +34,8 @@ type HostCommand struct {
 
 	path   string   // absolute path on the host, without symbolic links
 	prefix []string // arguments that precede the caller's arguments
-	// absolute path, without symbolic links, of the script that the file at path runs; empty if the command is no
-	// script
+	// script is the absolute path, without symbolic links, of the script that the file at path runs. It is empty if
+	// the command is no script.
 	script     string
 	scriptSame confine.FileIdentity
 }

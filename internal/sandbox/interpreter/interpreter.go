@@ -20,7 +20,8 @@ import (
 // Interpreter describes a runtime that is installed on the machine, with the harness, the code that turns it into a
 // guest.
 type Interpreter struct {
-	// name of the runtime: "python", "node", "bun" or "deno"; also names its list of allowed system calls
+	// Runtime is the name of the runtime: "python", "node", "bun" or "deno". It is also the name of its list of
+	// allowed system calls.
 	Runtime string
 	Command string   // path of the executable, or a name to look up in PATH
 	Flags   []string // arguments before the path of the harness
@@ -77,7 +78,7 @@ func (i Interpreter) FindProgram() (string, error) {
 // FileImage lists the files of the host that a program needs, with their paths in the sandbox.
 type FileImage struct {
 	Program string // path of the executable in the sandbox
-	// maps paths in the sandbox to files or directories of the host, whose paths contain no symbolic links
+	// Sources maps paths in the sandbox to files or directories of the host, whose paths contain no symbolic links.
 	Sources map[string]string
 	Empty   []string // directories below those in Sources that are not needed and therefore left empty
 }

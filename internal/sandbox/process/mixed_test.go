@@ -18,7 +18,7 @@ type ending struct {
 	js, py string
 	limits core.Limits
 	status core.OutcomeStatus
-	// what the test does after the program has made a call; nil if nothing
+	// during is called after the program has made a call. It may be nil.
 	during func(s sandbox.Sandbox, cancel func())
 }
 

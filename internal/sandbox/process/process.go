@@ -79,14 +79,15 @@ type Backend struct {
 	limits   core.Limits // limits that are set for a child before its program arrives
 	commands hostcmd.CommandSet
 	spawner  *procgroup.ChildSpawner
-	// returns which confinement this machine allows; the first call waits until probeMachine knows that
+	// check returns which confinement this machine allows. The first call waits until probeMachine knows that.
 	check    func() machineState
 	first    chan *guestChild // holds the child that probeMachine started, until a program gets it
 	greeting time.Duration
 	have     func() sandbox.Capabilities
 	looked   chan struct{} // closed when the capabilities are known, so that have returns without waiting
 
-	// directory for the harnesses of interpreters that see the host's files; unused with full confinement
+	// scratch is the directory for the harnesses of interpreters that see the host's files. It is not used with full
+	// confinement.
 	scratch scratchDir
 	made    sync.Once
 
@@ -101,7 +102,7 @@ type Backend struct {
 // machineState describes which confinement this machine allows. If it is not full confinement, machineState also
 // holds the reason.
 type machineState struct {
-	// children run without namespaces, because the machine refuses them and FallbackMode allows that
+	// weak means that children run without namespaces, because the machine refuses them and FallbackMode allows that.
 	weak    bool
 	refusal *core.Error // the error if no program can run; nil otherwise
 	why     string      // reason why the machine refuses namespaces; empty if it allows them

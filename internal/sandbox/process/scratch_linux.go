@@ -12,7 +12,8 @@ import (
 
 const (
 	scratchName = "retort-harness-"
-	// name of the lock file in a scratch directory; the process that holds its lock uses the directory
+	// scratchLock is the name of the lock file in a scratch directory; the process that holds its lock uses the
+	// directory.
 	scratchLock = "lock"
 )
 

@@ -26,7 +26,7 @@ import (
 type GroupSet struct {
 	version int
 	dirs    map[string]string // maps each controller to the engine's directory
-	// maps each controller to the directory of the group in which the engine's threads are; only for cgroup v1
+	// homes maps each controller of cgroup v1 to the directory of the group in which the engine's threads are.
 	homes map[string]string
 	next  atomic.Int64
 }

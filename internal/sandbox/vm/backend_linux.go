@@ -27,9 +27,9 @@ type vmBackend struct {
 	found  *firecrackerDriver // controls Firecracker; nil if Firecracker cannot be used
 	qemu   bool               // QEMU is installed too
 	kernel func() (*guestKernel, error)
-	// for each runtime, a function that returns its saved machine and first makes it if necessary
+	// images holds, for each runtime, a function that returns its saved machine and first makes it if necessary.
 	images map[string]func() (*savedImage, error)
-	// context of the making of machines; it ends when the backend is closed
+	// life is the context in which machines are made. It ends when the backend is closed.
 	life  context.Context
 	over  context.CancelFunc
 	named string // path of the guest, as the options name it

@@ -16,7 +16,7 @@ import (
 // which have no names that other processes could find. Firecracker creates its own sockets.
 type machinePorts struct {
 	wire, control, monitor *os.File
-	// the monitor's ends of the connections; the monitor inherits them as descriptors 3, 4 and 5
+	// far holds the monitor's ends of the connections. The monitor inherits them as descriptors 3, 4 and 5.
 	far             []*os.File
 	answers, events *bufio.Reader
 

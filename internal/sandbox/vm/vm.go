@@ -88,10 +88,10 @@ type SetupReport struct {
 	Kernel  string `json:"kernel"`  // path of the kernel file
 	Origin  string `json:"origin"`  // description of where the kernel comes from
 	Dir     string `json:"dir"`     // folder of kernels and saved machines
-	// machines use the host's processor through KVM; otherwise the processor is emulated
+	// KVM means that machines use the host's processor through KVM. Otherwise the processor is emulated.
 	KVM bool   `json:"kvm"`
 	Why string `json:"why"` // reason for the value of KVM, in words
-	// saved machines: one for each runtime, and one for commands if the settings allow any
+	// Machines lists the saved machines: one for each runtime, and one for commands if the settings allow any.
 	Machines []SavedMachine           `json:"machines"`
 	Missing  []sandbox.MissingRuntime `json:"missing,omitempty"`
 }

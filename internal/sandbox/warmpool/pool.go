@@ -33,13 +33,14 @@ type PoolItem interface {
 
 // PoolOptions configures a WarmPool.
 type PoolOptions[T PoolItem] struct {
-	// starts an item and returns it when it is ready; after an error nothing of the item may be left
+	// Start starts an item and returns it when it is ready. After an error, nothing of the item may be left.
 	Start func() (T, error)
 	Least int  // number of ready items while there are few requests
 	Most  int  // maximum number of ready items
 	Lazy  bool // start no item before the first call of Take
 	Once  bool // do not replace a taken item before the next call of Take
-	// while other items are ready, replace a taken item only after AllowRefill or maxRefillDelay
+	// Calm makes the pool replace a taken item only after AllowRefill or maxRefillDelay, as long as other items are
+	// ready.
 	Calm bool
 	Room func() bool // reports whether the machine has memory for ready items; nil means to ask the system
 }

@@ -20,7 +20,7 @@ type FrameConn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
 	sizes FrameSizes
-	// called with a frame's size before memory is allocated for the frame; may be nil
+	// admit is called with a frame's size before memory is allocated for the frame. It may be nil.
 	admit func(k FrameKind, size int64) error
 
 	mu     sync.Mutex
@@ -28,7 +28,8 @@ type FrameConn struct {
 	queue  net.Buffers         // encoded frames that are waiting to be written
 	queued int                 // number of bytes in queue
 	claims []*core.MemoryClaim // memory claims of the frames in queue, released once the queue is written
-	// empty buffers for collecting small frames; at most two, because one is written while another fills
+	// spare holds empty buffers for collecting small frames. There are at most two, because one is written while
+	// another fills.
 	spare   [][]byte
 	writing bool
 	err     error // error of the first failed write; every later write returns it
@@ -39,7 +40,7 @@ type FrameConn struct {
 
 const (
 	bufferSize = 64 << 10
-	// heads and bodies below this size in bytes are copied into one buffer and written together
+	// copyBelow is the size in bytes below which heads and bodies are copied into one buffer and written together.
 	copyBelow   = 16 << 10
 	highWater   = 1 << 20  // number of queued bytes above which writers wait
 	gatherBytes = 64 << 10 // capacity in bytes of a buffer that collects small frames

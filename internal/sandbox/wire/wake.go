@@ -11,7 +11,7 @@ import (
 type wakeTimer struct {
 	timer *time.Timer
 	due   chan struct{} // holds a token while a wake frame is waiting to be sent
-	// called when the guest begins to wait; the function that it returns is called when the waiting ends
+	// waits is called when the guest begins to wait. The function that it returns is called when the waiting ends.
 	waits func() (resume func())
 
 	mu     sync.Mutex

@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 // refresher renews the stored token in child processes, which the test kills before they have finished.
 type refresher struct {
 	*bench
-	// when the server kills the process: at the "arrival" of the request, before the "answer", or "" for never
+	// at says when the server kills the process: at the "arrival" of the request, before the "answer", or "" for
+	// never.
 	at   atomic.Value
 	kill atomic.Value // a func() that kills the current process
 }

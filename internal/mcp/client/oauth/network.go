@@ -25,7 +25,7 @@ const (
 // Network configures how requests of a login are sent. The zero value uses the network of this machine.
 type Network struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// connects to an IP address; nil means the network of this machine
+	// Dial connects to an IP address. If it is nil, the network of this machine is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

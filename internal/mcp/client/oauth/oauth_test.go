@@ -29,7 +29,7 @@ type bench struct {
 	*oauthtest.Server
 	t   *testing.T
 	dir string
-	// dials the server's address; nil means over TCP
+	// dial connects to the server. If it is nil, TCP is used.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu   sync.Mutex

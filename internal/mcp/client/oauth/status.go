@@ -29,7 +29,7 @@ type LoginStatus struct {
 	Since     *time.Time `json:"since,omitempty"`  // time at which the token was issued or renewed
 	Until     *time.Time `json:"until,omitempty"`  // time at which the token expires; nil if the server did not say
 	Renews    bool       `json:"renews,omitempty"` // Retort can renew the token without the user
-	// origin of the client id: "document", "settings" or "registered"
+	// Client is the origin of the client id: "document", "settings" or "registered".
 	Client  string      `json:"client,omitempty"`
 	Command string      `json:"command,omitempty"` // command with which the user logs in
 	Error   *core.Error `json:"error,omitempty"`

@@ -50,9 +50,10 @@ type storedToken struct {
 	Issued    time.Time `json:"issued"`
 	Expires   time.Time `json:"expires,omitzero"`
 	Renewed   bool      `json:"renewed,omitempty"` // the token was last issued by a refresh and not by a login
-	// time at which a refresh began whose answer is not stored yet; zero if no refresh is in progress
+	// Begun is the time at which a refresh began whose answer is not stored yet. It is zero if no refresh is in
+	// progress.
 	Begun time.Time `json:"begun,omitzero"`
-	// reason why the token cannot be renewed any more; empty if it can
+	// Ended is the reason why the token cannot be renewed any more. It is empty if the token can be renewed.
 	Ended  string         `json:"ended,omitempty"`
 	Client clientIdentity `json:"client"`
 	At     tokenEndpoints `json:"endpoints"`

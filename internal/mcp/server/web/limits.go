@@ -16,7 +16,7 @@ type ListenerLimits struct {
 	Body        int64 // bytes of a request body
 	Header      int   // bytes of a request's headers
 	Connections int   // concurrent connections
-	// concurrent connections from one address; an IPv6 network of 64 bits counts as one address
+	// PerAddress bounds the concurrent connections from one address. An IPv6 network of 64 bits counts as one address.
 	PerAddress  int
 	Sessions    int           // sessions of one principal; a new session ends the one that was unused for longest
 	AllSessions int           // sessions of all principals together

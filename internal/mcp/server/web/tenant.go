@@ -37,7 +37,8 @@ type principalTenant struct {
 type tenantSession struct {
 	busy int // number of requests in progress
 	used time.Time
-	// newest token of the session's client; nil for an event stream, which ends with its own token
+	// client holds the newest token of the session's client. It is nil for an event stream, which ends with its own
+	// token.
 	client *tokenHolder
 }
 

@@ -20,7 +20,7 @@ type testProgram struct {
 	anyPlace    bool
 	anyWarnings bool
 	reference   string
-	// expected outcome by runtime; most programs list only that of the reference runtime
+	// want maps runtimes to the expected outcome. Most programs list only that of the reference runtime.
 	want map[string]string
 }
 

@@ -15,7 +15,8 @@ type Runtime struct {
 	Proc bool
 
 	flags []string
-	// flags that limit the heap, with %d for the number of megabytes; empty if the runtime has no such flag
+	// memory holds the flags that limit the heap, with %d for the number of megabytes. It is empty if the runtime has
+	// no such flag.
 	memory string
 }
 

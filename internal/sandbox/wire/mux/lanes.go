@@ -38,7 +38,8 @@ type StreamMux struct {
 	rw     io.ReadWriteCloser
 	accept func(*MuxStream)
 
-	// held while a stream is numbered and announced, so that streams are announced in the order of their numbers
+	// opening is held while a stream is numbered and announced, so that streams are announced in the order of their
+	// numbers.
 	opening sync.Mutex
 	writing sync.Mutex
 	frame   []byte // buffer for the frame that is being written
