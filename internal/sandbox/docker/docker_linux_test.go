@@ -296,19 +296,19 @@ func TestFloods(t *testing.T) {
 			o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
 			b := New(o)
 			defer b.Close()
-			r := executed(t, b, thousand)
+			r := runPython(t, b, thousand)
 			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > maxThreads {
 				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
 			}
-			if r := executed(t, b, million); r.Status == core.StatusOK {
+			if r := runPython(t, b, million); r.Status == core.StatusOK {
 				t.Error("a million files")
 			}
 		})
 	}
 }
 
-// executed runs a Python program with a memory limit of 64 MiB and returns its report.
-func executed(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
+// runPython runs a Python program with a memory limit of 64 MiB and returns its report.
+func runPython(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.WithDefaults(core.DefaultLimits())
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "python", Limits: l})

@@ -191,7 +191,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 		maps.Copy(seen, there)
 		return len(there)
 	}
-	if look() == 0 || leftOf(d, slices.Collect(maps.Keys(seen))) == "" {
+	if look() == 0 || remainsOf(d, slices.Collect(maps.Keys(seen))) == "" {
 		t.Error("nothing of an engine that lives is found")
 	}
 	_ = cmd.Process.Kill()
@@ -203,7 +203,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	}
 	next := New(Options{Host: d.Host(), Dir: dir, Runtime: runner, Warm: -1})
 	if !testenv.Poll(func() bool { return look() == 0 && !hasDeadEngines(dir) }) {
-		t.Fatalf("%d containers are left\nthe daemon says:%s", look(), saidOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
+		t.Fatalf("%d containers are left\nthe daemon says:%s", look(), logLinesOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
 	}
 	if err := next.Close(); err != nil {
 		t.Error(err)
@@ -212,17 +212,17 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 		t.Errorf("files are left: %v", left)
 	}
 	left := ""
-	if !testenv.Poll(func() bool { left = leftOf(d, slices.Collect(maps.Keys(seen))); return left == "" }) {
-		t.Errorf("left of %d containers: %s\nthe daemon says:%s", len(seen), left, saidOf(d, slices.Collect(maps.Keys(seen))))
+	if !testenv.Poll(func() bool { left = remainsOf(d, slices.Collect(maps.Keys(seen))); return left == "" }) {
+		t.Errorf("left of %d containers: %s\nthe daemon says:%s", len(seen), left, logLinesOf(d, slices.Collect(maps.Keys(seen))))
 	}
 }
 
-// saidOf returns the lines of the daemon's log that are about the given containers. Each given id is that of a
+// logLinesOf returns the lines of the daemon's log that are about the given containers. Each given id is that of a
 // container that has left something behind, such as a process.
-func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
+func logLinesOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {
-		if leftOf(d, []string{id}) == "" {
+		if remainsOf(d, []string{id}) == "" {
 			continue
 		}
 		for line := range strings.Lines(string(log)) {
@@ -239,9 +239,9 @@ func home(d *testenv.DockerDaemon) string {
 	return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
 }
 
-// leftOf lists what is left of the containers with the given ids: processes, mounts, control groups and files of the
+// remainsOf lists what is left of the containers with the given ids: processes, mounts, control groups and files of the
 // daemon whose names contain one of the ids.
-func leftOf(d *testenv.DockerDaemon, ids []string) (left string) {
+func remainsOf(d *testenv.DockerDaemon, ids []string) (left string) {
 	ours := func(text string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(text, id) })
 	}

@@ -184,9 +184,9 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
-// TestServeWords checks that a guest can report that it ran out of memory even without an error message, because it
+// TestServeOutOfMemoryWithoutMessage checks that a guest can report that it ran out of memory even without an error message, because it
 // may have no memory left for one.
-func TestServeWords(t *testing.T) {
+func TestServeOutOfMemoryWithoutMessage(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
 		_ = c.SendFrame(OutputFrame([]byte("so far")))
 		done(c, ProgramDone{Status: core.StatusMemoryLimit}, "")
@@ -197,9 +197,9 @@ func TestServeWords(t *testing.T) {
 	}
 }
 
-// TestServeNamesABreach checks that the error for a guest that violates the protocol of shared memory says which rule
+// TestServeNamesViolation checks that the error for a guest that violates the protocol of shared memory says which rule
 // the guest has violated.
-func TestServeNamesABreach(t *testing.T) {
+func TestServeNamesViolation(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
 	go func() { _, _ = io.Copy(io.Discard, far) }()
@@ -267,9 +267,9 @@ func TestServeReportsErrorsOfCalls(t *testing.T) {
 	}
 }
 
-// TestServeHoldsBack checks that the host stops reading from a guest while the guest's pending calls use too much
+// TestServePausesReading checks that the host stops reading from a guest while the guest's pending calls use too much
 // memory. It tests both few large calls and many small calls.
-func TestServeHoldsBack(t *testing.T) {
+func TestServePausesReading(t *testing.T) {
 	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

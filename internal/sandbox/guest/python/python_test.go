@@ -44,8 +44,8 @@ func interpreter(t testing.TB) string {
 	return found
 }
 
-// folder returns the path of a new folder that contains the guest's files.
-func folder(t testing.TB) string {
+// guestFolder returns the path of a new folder that contains the guest's files.
+func guestFolder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range GuestFiles() {
@@ -66,7 +66,7 @@ func newStarter(t testing.TB) starter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return starter{python, folder(t), strings.TrimSpace(string(version))}
+	return starter{python, guestFolder(t), strings.TrimSpace(string(version))}
 }
 
 // compiled compiles the guest's files, as package process does, and returns s. This saves processor time in a test
