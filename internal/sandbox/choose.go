@@ -236,8 +236,8 @@ func describeNeed(strong []Backend) string {
 	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
-// describeAlternatives returns a hint that lists the backends that can run the given runtime. If no other backend can, the
-// hint lists the available backends with the runtimes that they can run.
+// describeAlternatives returns a hint that lists the backends that can run the given runtime. If no other backend can,
+// the hint lists the available backends with the runtimes that they can run.
 func (c *BackendChooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {

@@ -21,7 +21,7 @@ func TestOddMessagesOfServer(t *testing.T) {
 		t.Run(fmt.Sprintf("modern %v, http %v", kind.modern, kind.http), func(t *testing.T) {
 			t.Parallel()
 			for _, m := range testenv.OddMessages("RUNNING", "NEXT", "1", "1") {
-				b := &babbler{modern: kind.modern, odd: m.Text}
+				b := &oddServer{modern: kind.modern, odd: m.Text}
 				s := ServerSpec{Name: "s", Dial: b.dial, Client: ClientFeatures{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
 				end := func() {}
 				if kind.http {

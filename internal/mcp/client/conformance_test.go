@@ -148,14 +148,14 @@ func conformanceAuth(scenario, server string, given conformanceContext) Authoriz
 		return nil
 	}
 	return oauth.New(oauth.Options{
-		Server: "s", URL: server, Open: browse,
+		Server: "s", URL: server, Open: followRedirects,
 		Store:    oauth.Open(dir, func() ([]byte, error) { return make([]byte, 32), nil }),
 		Settings: oauth.Settings{ClientID: given.ClientID, ClientSecret: given.ClientSecret, ClientMetadata: "https://conformance-test.local/client-metadata.json"},
 	})
 }
 
-// browse simulates a browser whose user agrees to the login: it opens the address and follows its redirects.
-func browse(ctx context.Context, address string) error {
+// followRedirects simulates a browser whose user agrees to the login: it opens the address and follows its redirects.
+func followRedirects(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

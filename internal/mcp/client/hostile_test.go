@@ -135,7 +135,7 @@ var atStart = map[string]func(s *scripted){
 	"rubbish": func(s *scripted) {
 		fmt.Fprint(s.out, "> starting up\nnpm notice\n\n{\"level\":\"info\"}\n42\nno newline before the first message: ")
 	},
-	"flood stderr": func(*scripted) { flood(os.Stderr, 100<<20) },
+	"flood stderr": func(*scripted) { writeLongLine(os.Stderr, 100<<20) },
 	"ignore term": func(*scripted) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	},
@@ -221,12 +221,12 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 			return false
 		}
 		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","result":{"content":[{"type":"text","id":99,"text":"`)
-		flood(s.out, 300<<20)
+		writeLongLine(s.out, 300<<20)
 		fmt.Fprintf(s.out, "\"}]},\"id\":%s}\n", r.ID)
 		return true
 	}},
 	"endless line": {"tools/call": func(s *scripted, r request) bool {
-		flood(s.out, 1<<40)
+		writeLongLine(s.out, 1<<40)
 		return true
 	}},
 	"cursor loop": {"tools/list": func(s *scripted, r request) bool {
@@ -351,8 +351,8 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	}},
 }
 
-// flood writes one very long line: n bytes without a newline.
-func flood(w io.Writer, n int64) {
+// writeLongLine writes one very long line: n bytes without a newline.
+func writeLongLine(w io.Writer, n int64) {
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	for ; n > 0; n -= int64(len(chunk)) {
 		if _, err := w.Write(chunk[:min(n, int64(len(chunk)))]); err != nil {

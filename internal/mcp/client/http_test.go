@@ -308,18 +308,18 @@ func TestHTTPHostile(t *testing.T) {
 		"hang up": {func(w http.ResponseWriter, _ *http.Request, _ request) { hangUp(w) }, core.KindUpstreamGone, "connection to the server failed", true},
 		"huge JSON": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
-			flood(w, 1<<40)
+			writeLongLine(w, 1<<40)
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"huge event": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: ")
-			flood(w, 1<<40)
+			writeLongLine(w, 1<<40)
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			flood(z, 64<<20)
+			writeLongLine(z, 64<<20)
 			z.Close()
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"401": {func(w http.ResponseWriter, _ *http.Request, _ request) {

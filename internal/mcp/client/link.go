@@ -302,8 +302,8 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	return false
 }
 
-// maxHandshake is the maximum size in bytes of the results that the SDK decodes, such as that of initialize. The SDK reads
-// nested values again at each level, so a large and deeply nested result would take minutes of processor time.
+// maxHandshake is the maximum size in bytes of the results that the SDK decodes, such as that of initialize. The SDK
+// reads nested values again at each level, so a large and deeply nested result would take minutes of processor time.
 const maxHandshake = 512 << 10
 
 // boundHandshake replaces the server's answer to a request of the SDK by an error, if the answer is larger than

@@ -29,9 +29,9 @@ func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	return e
 }
 
-// filled returns the result of a message that was read with an envelopeReader, with the omitted parts put back into
-// the outline. data is the whole message.
-func filled(e *envelopeReader, data []byte) any {
+// completeResult returns the result of a message that was read with an envelopeReader, with the omitted parts put back
+// into the outline. data is the whole message.
+func completeResult(e *envelopeReader, data []byte) any {
 	var message struct {
 		Result map[string]any `json:"result"`
 	}
@@ -113,7 +113,7 @@ func FuzzEnvelope(f *testing.F) {
 		if json.Unmarshal(data, &want) != nil || strings.Contains(message, `\u`) || strings.Count(strings.ToLower(message), `"resource"`) > 1 || !plainKeys(data) {
 			return
 		}
-		got, _ := json.Marshal(filled(last, data))
+		got, _ := json.Marshal(completeResult(last, data))
 		if wanted, _ := json.Marshal(want.Result); !bytes.Equal(got, wanted) {
 			t.Fatalf("%s\ngot  %s\nwant %s\nof %s %v", message, got, wanted, last.skeleton, last.parts)
 		}

@@ -76,9 +76,9 @@ func TestDieOnInitialize(t *testing.T) {
 	wantError(t, err, core.KindUpstreamGone, "exit status 4")
 }
 
-// TestDieInCall checks that all pending calls fail at once when their server dies, and that the next call restarts
-// it.
-func TestDieInCall(t *testing.T) {
+// TestServerDiesDuringCall checks that all pending calls fail at once when their server dies, and that the next call
+// restarts it.
+func TestServerDiesDuringCall(t *testing.T) {
 	var changes atomic.Int32
 	p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, hostileServer("die in call"))
 	mustCall(t, p, "s", "t")
@@ -432,7 +432,7 @@ func TestIgnoresTerm(t *testing.T) {
 func TestGrandchildren(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("grandchildren"))
 	mustCall(t, p, "s", "t")
-	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) >= 4 })
+	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[processMarker])) >= 4 })
 }
 
 // TestKilledServer checks that a server is restarted after another program has killed it with SIGKILL.

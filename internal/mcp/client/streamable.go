@@ -27,8 +27,8 @@ const (
 	maxReopens     = 8 // the same for the stream of the server's own notifications and requests
 )
 
-// streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
-// a call.
+// streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the
+// answer to a call.
 type streamableWire struct {
 	at       *httpEndpoint
 	limit    int64
@@ -56,8 +56,8 @@ func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spool
 
 func (h *streamableWire) start(l *serverLink) { h.link = l }
 
-// sendMessage starts the HTTP request of a call in the background. For other messages it waits for the response and ignores
-// failures.
+// sendMessage starts the HTTP request of a call in the background. For other messages it waits for the response and
+// ignores failures.
 func (h *streamableWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	if !h.beginUse() {
 		return errClosed()

@@ -49,10 +49,10 @@ func (w *watchedResources) addWatcher(uri string, n int) {
 	}
 }
 
-// SubscribeResource subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews. Subscriptions
-// are counted: the server is unsubscribed when the last one ends. If each principal has its own instance of the
-// server, the caller's instance is used and does not end while it has subscriptions. If each session has its own
-// instance, nothing is subscribed, because it would be unknown which session a change concerns.
+// SubscribeResource subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews.
+// Subscriptions are counted: the server is unsubscribed when the last one ends. If each principal has its own instance
+// of the server, the caller's instance is used and does not end while it has subscriptions. If each session has its
+// own instance, nothing is subscribed, because it would be unknown which session a change concerns.
 func (p *Pool) SubscribeResource(ctx context.Context, server, uri string, wanted bool) error {
 	n, err := p.findInstances(server)
 	if err != nil {

@@ -38,8 +38,8 @@ type PassthroughEngine interface {
 	WatchChanges(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogLevelSetter represents an Engine that can be told the lowest level of log messages that a client wants from upstream
-// servers.
+// LogLevelSetter represents an Engine that can be told the lowest level of log messages that a client wants from
+// upstream servers.
 type LogLevelSetter interface{ SetLogLevel(level string) }
 
 // ToolsChanged is the method of the notification that a server's list of tools has changed.

@@ -152,8 +152,8 @@ type MessageContent struct {
 	Parts    []MessagePart
 }
 
-// MessagePart is one message of a request body. Request identifies it if it is a request, and is empty otherwise. Cancels
-// identifies the request that it cancels, if it is a cancellation.
+// MessagePart is one message of a request body. Request identifies it if it is a request, and is empty otherwise.
+// Cancels identifies the request that it cancels, if it is a cancellation.
 type MessagePart struct {
 	Text             json.RawMessage
 	Request, Cancels string

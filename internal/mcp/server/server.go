@@ -119,8 +119,8 @@ const maxLine = 16 << 20
 // drainTimeout is how long pending requests may take to finish after the context of Serve has ended.
 const drainTimeout = 30 * time.Second
 
-// ServeLines serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no more
-// requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
+// ServeLines serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no
+// more requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
 func (s *Server) ServeLines(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := newLineTransport(in, out)
 	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(drainTimeout) })()

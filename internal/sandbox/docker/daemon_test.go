@@ -25,9 +25,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// fakeDaemon starts a fake daemon and returns Options that point to it. The argument says maps a request, such as "GET
-// /info", to the function that handles it. The daemon responds to all other requests with 404.
-func fakeDaemon(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
+// startFakeDaemon starts a fake daemon and returns Options that point to it. The argument says maps a request, such as
+// "GET /info", to the function that handles it. The daemon responds to all other requests with 404.
+func startFakeDaemon(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
 	if why := checkGuest(os.Args[0], ""); why != nil {
 		t.Skip(why) // as on a Mac, or with the race detector
@@ -74,8 +74,8 @@ const (
 	anInfo   = `{"OSType":"linux","MemoryLimit":true,"PidsLimit":true,"SwapLimit":true,"SecurityOptions":["name=seccomp"],"DefaultRuntime":"runc","Runtimes":{"runc":{}}}`
 )
 
-// healthyHandlers returns the handlers of a fake daemon that passes the backend's checks. It has no handlers for requests
-// about containers.
+// healthyHandlers returns the handlers of a fake daemon that passes the backend's checks. It has no handlers for
+// requests about containers.
 func healthyHandlers() map[string]func(http.ResponseWriter, *http.Request) {
 	return map[string]func(http.ResponseWriter, *http.Request){
 		"GET /version": saying(aVersion), "GET /info": saying(anInfo), "POST /images/create": func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
@@ -116,7 +116,7 @@ func TestDaemonUnusable(t *testing.T) {
 		"nobody there":    {healthyHandlers(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "is not running", "systemctl start docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := fakeDaemon(t, test.says)
+			o := startFakeDaemon(t, test.says)
 			if test.change != nil {
 				test.change(&o)
 			}
@@ -176,7 +176,7 @@ func TestContainerRefused(t *testing.T) {
 			if test.path != "" {
 				says[test.path] = test.say
 			}
-			daemon := newBackend(fakeDaemon(t, says))
+			daemon := newBackend(startFakeDaemon(t, says))
 			daemon.asking = testenv.Patience
 			b := daemon.openPool()
 			_, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs})
@@ -200,7 +200,7 @@ func TestDaemonHangs(t *testing.T) {
 	done := make(chan struct{})
 	defer close(done)
 	says["GET /version"] = func(http.ResponseWriter, *http.Request) { <-done }
-	b := newBackend(fakeDaemon(t, says))
+	b := newBackend(startFakeDaemon(t, says))
 	b.answering = 50 * time.Millisecond
 	if e := b.Capabilities().Unavailable; e == nil || !strings.Contains(e.Message, "does not answer") || !strings.Contains(e.Hint, "restart") {
 		t.Errorf("Unavailable is %v, want an error that says that the daemon does not answer", e)
@@ -232,8 +232,8 @@ func TestHardened(t *testing.T) {
 	}
 }
 
-// TestDemuxStreams checks that demuxStreams splits a container's output into its streams and returns an error for invalid
-// data.
+// TestDemuxStreams checks that demuxStreams splits a container's output into its streams and returns an error for
+// invalid data.
 func TestDemuxStreams(t *testing.T) {
 	frame := func(stream byte, text string) string {
 		return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text
@@ -253,7 +253,7 @@ func TestDemuxStreams(t *testing.T) {
 func TestOutputAfterEnd(t *testing.T) {
 	says := healthyHandlers()
 	says["POST /containers/c1/wait"] = saying(`{"StatusCode":0}`)
-	a, known := findDaemon(fakeDaemon(t, says).Host)
+	a, known := findDaemon(startFakeDaemon(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}
@@ -270,8 +270,8 @@ func TestOutputAfterEnd(t *testing.T) {
 	}
 }
 
-// TestFindDaemon checks where the daemon's address is taken from: first the settings, then the environment, then the current
-// context of the docker command.
+// TestFindDaemon checks where the daemon's address is taken from: first the settings, then the environment, then the
+// current context of the docker command.
 func TestFindDaemon(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -384,7 +384,7 @@ func TestRemoveLooksTwice(t *testing.T) {
 		}
 	}
 	says["GET /containers/c1/json"] = saying("{}")
-	a, known := findDaemon(fakeDaemon(t, says).Host)
+	a, known := findDaemon(startFakeDaemon(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// resultHost implements a host for the test program. It answers the program's i-th call with the i-th text, which is JSON
-// or almost JSON.
+// resultHost implements a host for the test program. It answers the program's i-th call with the i-th text, which is
+// JSON or almost JSON.
 type resultHost []string
 
 func (r resultHost) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {

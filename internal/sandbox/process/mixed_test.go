@@ -46,7 +46,7 @@ func endings() []ending {
 func TestMixed(t *testing.T) {
 	var o Options
 	runtimes := []string{quickjs, quickjs} // twice, since its children start fast
-	for _, name := range everywhere[1:] {
+	for _, name := range testedRuntimes[1:] {
 		t.Run("with "+name, func(t *testing.T) {
 			o.Interpreters = append(o.Interpreters, interpreterHere(t, name, core.DefaultLimits().Memory))
 			runtimes = append(runtimes, name)

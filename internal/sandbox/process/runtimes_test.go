@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/guest/python"
 )
 
-// everywhere lists the runtimes that must fulfil the contract of package sandboxtest in this package's sandboxes.
-var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
+// testedRuntimes lists the runtimes that must fulfil the contract of package sandboxtest in this package's sandboxes.
+var testedRuntimes = []string{quickjs, "python", "node", "bun", "deno"}
 
 // interpreterHere returns the description of a runtime that is installed on this machine. It skips the test if the
 // runtime is not installed. memory is the program's memory limit in bytes.

@@ -74,16 +74,16 @@ func optionsHere(t testing.TB, driver string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{QEMU: path, Kernel: kernel, Dir: cache(driver), Progress: func(s string) { t.Log(s) }}
+	o := Options{QEMU: path, Kernel: kernel, Dir: machineCache(driver), Progress: func(s string) { t.Log(s) }}
 	if driver == "firecracker" {
-		testenv.Missing(t, kvm, access(kvm))
+		testenv.Missing(t, kvm, checkDevice(kvm))
 		o.QEMU, o.Firecracker = "none", path
 	}
 	return o
 }
 
-// access opens a device for reading and writing and closes it. It returns the error of opening it, or nil.
-func access(device string) error {
+// checkDevice opens a device for reading and writing and closes it. It returns the error of opening it, or nil.
+func checkDevice(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -91,9 +91,9 @@ func access(device string) error {
 	return f.Close()
 }
 
-// cache returns the folder in which this test binary keeps the saved machines of a driver. All tests share it, so that
-// each machine is made only once.
-func cache(driver string) string {
+// machineCache returns the folder in which this test binary keeps the saved machines of a driver. All tests share it,
+// so that each machine is made only once.
+func machineCache(driver string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%s-%d", driver, os.Geteuid()))
 }
 
@@ -171,8 +171,8 @@ var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResul
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// executed runs a program in a new sandbox and returns its report.
-func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
+// runProgram runs a program in a new sandbox and returns its report.
+func runProgram(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits()) // an emulated processor is slow
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
@@ -207,13 +207,13 @@ func TestCopiesDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differ(t, s, runtime, info.ModTime())
+		checkCopiesDiffer(t, s, runtime, info.ModTime())
 	})
 }
 
-// differ checks that copies of one saved machine differ. It runs a program in several copies, which must get different
-// random values and the current time. The argument kept is the time at which the machine was saved.
-func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
+// checkCopiesDiffer checks that copies of one saved machine differ. It runs a program in several copies, which must
+// get different random values and the current time. The argument kept is the time at which the machine was saved.
+func checkCopiesDiffer(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{
 		quickjs:  "return [Math.random(), crypto.randomUUID(), Date.now()]",
@@ -222,7 +222,7 @@ func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	seen := map[any]bool{}
 	for range 3 {
 		before := time.Now()
-		r := executed(t, b, runtime, code)
+		r := runProgram(t, b, runtime, code)
 		after := time.Now()
 		var said []any
 		if err := json.Unmarshal(r.Value, &said); err != nil || len(said) != 3 {
@@ -253,7 +253,7 @@ func BenchmarkCalls(b *testing.B) {
 			backend := New(optionsHere(b, "qemu"))
 			defer backend.Close()
 			for b.Loop() {
-				r := executed(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t")
+				r := runProgram(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t")
 				b.Logf("%s %v %s", r.Status, r.Error, r.Value)
 			}
 		})

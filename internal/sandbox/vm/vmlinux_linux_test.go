@@ -21,8 +21,9 @@ func packedKernel(payload []byte, plain int) []byte {
 	return binary.LittleEndian.AppendUint32(append(data, payload...), uint32(plain))
 }
 
-// TestVmlinux checks that readVmlinux unpacks kernels in the forms that distributions use, and rejects damaged ones.
-func TestVmlinux(t *testing.T) {
+// TestReadVmlinux checks that readVmlinux unpacks kernels in the forms that distributions use, and rejects damaged
+// ones.
+func TestReadVmlinux(t *testing.T) {
 	plain := append([]byte("\x7fELF"), bytes.Repeat([]byte("kernel "), 100)...)
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)

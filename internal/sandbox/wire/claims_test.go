@@ -16,9 +16,9 @@ type held struct{ freed atomic.Bool }
 func (h *held) Shrink(int64) {}
 func (h *held) Free()        { h.freed.Store(true) }
 
-// claimedFrame returns a frame whose body counts towards the engine's memory budget. It also returns the amount of memory
-// that the frame takes from the budget, so that a test can check that it is released.
-func claimedFrame(t *testing.T) (Frame, *held) {
+// newClaimedFrame returns a frame whose body counts towards the engine's memory budget. It also returns the amount of
+// memory that the frame takes from the budget, so that a test can check that it is released.
+func newClaimedFrame(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}
 	claim.HoldTransformation(nil, h)
@@ -31,7 +31,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		c := NewConn(ours)
-		f, h := claimedFrame(t)
+		f, h := newClaimedFrame(t)
 		go func() { _ = c.SendFrame(f) }()
 		synctest.Wait()
 		if h.freed.Load() {
@@ -46,7 +46,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 		}
 		_ = theirs.Close()
 		for range 2 { // by the write that fails, and after that
-			f, h := claimedFrame(t)
+			f, h := newClaimedFrame(t)
 			if err := c.SendFrame(f); err == nil || !h.freed.Load() {
 				t.Errorf("error %v, freed: %v", err, h.freed.Load())
 			}

@@ -387,8 +387,8 @@ func boundWarnings(warnings []string) []string {
 	return kept
 }
 
-// guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come from
-// the host or are forged.
+// guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come
+// from the host or are forged.
 var guestErrorKinds = map[core.Kind]bool{
 	core.KindSyntax: true, core.KindType: true, core.KindRuntime: true, core.KindToolError: true,
 	core.KindToolNotFound: true, core.KindInvalidArguments: true,

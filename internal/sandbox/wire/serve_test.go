@@ -184,8 +184,8 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
-// TestServeOutOfMemoryWithoutMessage checks that a guest can report that it ran out of memory even without an error message, because it
-// may have no memory left for one.
+// TestServeOutOfMemoryWithoutMessage checks that a guest can report that it ran out of memory even without an error
+// message, because it may have no memory left for one.
 func TestServeOutOfMemoryWithoutMessage(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
 		_ = c.SendFrame(OutputFrame([]byte("so far")))

@@ -99,7 +99,8 @@ func CallFrame(id uint32, c CallHead, arguments []byte) Frame {
 	return Frame{Kind: KindCall, ID: id, Head: encodeHead(c), Body: arguments}
 }
 
-// DoneFrame returns the frame that reports how the program ended. Its body is the program's value, or empty if the program has no value.
+// DoneFrame returns the frame that reports how the program ended. Its body is the program's value, or empty if the
+// program has no value.
 func DoneFrame(d ProgramDone, value []byte) Frame {
 	return Frame{Kind: KindDone, Head: encodeHead(d), Body: value}
 }

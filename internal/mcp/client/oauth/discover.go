@@ -106,8 +106,8 @@ func (c *Client) discoverServer(ctx context.Context, asked authChallenge) (disco
 	return out, err
 }
 
-// fetchResourceMetadata fetches the metadata of the resource (RFC 9728) from the address in the challenge, else from the
-// well-known addresses.
+// fetchResourceMetadata fetches the metadata of the resource (RFC 9728) from the address in the challenge, else from
+// the well-known addresses.
 func (c *Client) fetchResourceMetadata(ctx context.Context, asked authChallenge) (resourceMetadata, error) {
 	places := []string{asked.metadata}
 	if asked.metadata == "" {
@@ -195,8 +195,8 @@ func serverPlaces(issuer string) []string {
 	return places
 }
 
-// checkMetadata returns an error if the metadata must not be used for a login: endpoints or PKCE are missing, or an endpoint
-// must not be reached.
+// checkMetadata returns an error if the metadata must not be used for a login: endpoints or PKCE are missing, or an
+// endpoint must not be reached.
 func (c *Client) checkMetadata(ctx context.Context, m serverMetadata) error {
 	if m.Authorize == "" && m.Device == "" || m.Token == "" {
 		return oauthErrorf("the authorization server %s does not name its login addresses", clipLegible(m.Issuer))
@@ -236,8 +236,8 @@ func (c *Client) checkAddress(ctx context.Context, address string) error {
 	return g.checkAddresses(ctx, host, addresses)
 }
 
-// discoverLegacy discovers servers of protocol version 2025-03-26. They are their own authorization server, with endpoints at
-// default paths if they have no metadata.
+// discoverLegacy discovers servers of protocol version 2025-03-26. They are their own authorization server, with
+// endpoints at default paths if they have no metadata.
 func (c *Client) discoverLegacy(ctx context.Context) (discovery, error) {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {

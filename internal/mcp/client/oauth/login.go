@@ -58,8 +58,8 @@ func (c *Client) BeginLogin(ctx context.Context, how LoginOptions) (*LoginFlow, 
 	return c.beginLogin(ctx, asked, how)
 }
 
-// probeServer sends an initialize request without credentials and returns the server's challenge. refused is true if the
-// server answers with HTTP 401.
+// probeServer sends an initialize request without credentials and returns the server's challenge. refused is true if
+// the server answers with HTTP 401.
 func (c *Client) probeServer(ctx context.Context) (asked authChallenge, refused bool, err error) {
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
@@ -200,8 +200,8 @@ const (
 	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort prints the reason. You can close this page."
 )
 
-// handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
-// and ignores them.
+// handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP
+// 404 and ignores them.
 func (l *LoginFlow) handleRedirect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")

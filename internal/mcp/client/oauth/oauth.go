@@ -232,8 +232,8 @@ func oauthErrorf(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", format, args...)
 }
 
-// clipLegible returns a text from another party in a form that is safe in a message: on one line, shortened, with illegible
-// characters escaped.
+// clipLegible returns a text from another party in a form that is safe in a message: on one line, shortened, with
+// illegible characters escaped.
 func clipLegible(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")

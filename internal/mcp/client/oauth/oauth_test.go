@@ -132,9 +132,9 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestSecretsAreTold checks that every secret that the server has issued was passed to the function Options.Secret,
+// TestSecretsAreReported checks that every secret that the server has issued was passed to the function Options.Secret,
 // which redacts it from output.
-func TestSecretsAreTold(t *testing.T) {
+func TestSecretsAreReported(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Lasts: 3600, Change: func(doc string, m map[string]any) {
 		if doc == "server" {
 			m["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
@@ -478,9 +478,9 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// TestCutOffRefresh checks a refresh whose answer is lost after the server has rotated the tokens. The next process
-// must try the old token again. Its error must say that the refresh was cut off and that a login is needed.
-func TestCutOffRefresh(t *testing.T) {
+// TestInterruptedRefresh checks a refresh whose answer is lost after the server has rotated the tokens. The next
+// process must try the old token again. Its error must say that the refresh was cut off and that a login is needed.
+func TestInterruptedRefresh(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Rotates: true})
 	b.mustLogin(b.client())
 	b.Expire(false)
@@ -629,9 +629,9 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 	}
 }
 
-// TestErrorsTellNothing checks that errors contain no secrets, whether from addresses or from a server's error
+// TestErrorsContainNoSecrets checks that errors contain no secrets, whether from addresses or from a server's error
 // description.
-func TestErrorsTellNothing(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/token" {
 			return false

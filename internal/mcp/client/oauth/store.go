@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// LoginStore stores tokens and registered clients in encrypted files that only their owner can read. Several processes may
-// use one folder.
+// LoginStore stores tokens and registered clients in encrypted files that only their owner can read. Several processes
+// may use one folder.
 type LoginStore struct {
 	dir string
 	key func() ([]byte, error)
@@ -164,8 +164,8 @@ func (s *LoginStore) openCipher() error {
 	return s.failed
 }
 
-// lockFile keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a request
-// takes.
+// lockFile keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a
+// request takes.
 func (s *LoginStore) lockFile(path string) (unlock func(), err error) {
 	const patience = 40 * time.Second // more than a request takes
 	unlock, err = seal.Lock(path+".lock", patience)

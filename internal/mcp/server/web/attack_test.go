@@ -37,7 +37,7 @@ func TestOddMessagesOverHTTP(t *testing.T) {
 	l := openPlain(t)
 	for _, modern := range []bool{false, true} {
 		t.Run(fmt.Sprint("modern ", modern), func(t *testing.T) {
-			c := poster{l, t.Context(), modern, ""}
+			c := httpPoster{l, t.Context(), modern, ""}
 			if !modern {
 				c.session = c.post(hello).Header().Get("Mcp-Session-Id")
 			}
@@ -45,7 +45,7 @@ func TestOddMessagesOverHTTP(t *testing.T) {
 				id := fmt.Sprint("next-", i) // a client may not use an id twice
 				ctx, end := context.WithCancel(t.Context())
 				done := make(chan *httptest.ResponseRecorder, 1)
-				go func() { done <- poster{l, ctx, modern, c.session}.post(strings.ReplaceAll(m.Text, "NEXT", id)) }()
+				go func() { done <- httpPoster{l, ctx, modern, c.session}.post(strings.ReplaceAll(m.Text, "NEXT", id)) }()
 				var answer *httptest.ResponseRecorder
 				if strings.HasPrefix(m.Name, "cancels ") { // at the same time, it could rightly cancel the next request
 					answer = testenv.Receive(t, done, "the answer to a cancellation")

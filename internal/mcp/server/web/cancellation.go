@@ -63,9 +63,9 @@ func (l *requestLedger) isKnown(request uint64) bool {
 	return l.known[request] > 0
 }
 
-// admitMessages removes from the body of r the cancellations of requests that have not come yet, and notes the requests
-// in it. The caller must call end when r has been answered. If nothing is left of the body, admitMessages has answered r
-// and ok is false.
+// admitMessages removes from the body of r the cancellations of requests that have not come yet, and notes the
+// requests in it. The caller must call end when r has been answered. If nothing is left of the body, admitMessages has
+// answered r and ok is false.
 func (l *requestLedger) admitMessages(w http.ResponseWriter, r *http.Request, session string, a server.MessageContent) (end func(), ok bool) {
 	var begun []uint64
 	var kept [][]byte

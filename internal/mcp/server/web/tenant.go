@@ -13,9 +13,9 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
-// A principal whose tokens name different groups has a tenant for each set of groups. So every session keeps the groups
-// with which it began.
+// principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to
+// it. A principal whose tokens name different groups has a tenant for each set of groups. So every session keeps the
+// groups with which it began.
 type principalTenant struct {
 	server *server.Server
 	http   *server.HTTPHandlers
@@ -190,8 +190,8 @@ func (t *principalTenant) expireSessions(now time.Time) (empty bool) {
 	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgetTenantAfter
 }
 
-// forgetTenantAfter is how long a principal without sessions is remembered. After that time its quota would be full again
-// anyway.
+// forgetTenantAfter is how long a principal without sessions is remembered. After that time its quota would be full
+// again anyway.
 const forgetTenantAfter = 2 * time.Minute
 
 // sweepTenants periodically ends unused sessions and removes unused principals, until ctx ends.

@@ -82,8 +82,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestOutOfMemoryWithoutMessage checks that a program that runs out of memory ends with the status for that, even if no memory is left
-// for building an error message.
+// TestOutOfMemoryWithoutMessage checks that a program that runs out of memory ends with the status for that, even if
+// no memory is left for building an error message.
 func TestOutOfMemoryWithoutMessage(t *testing.T) {
 	p := code("class Starved(MemoryError):", "  @property", "  def __traceback__(self): raise MemoryError", "raise Starved")
 	p.Limits = core.Limits{Memory: 64 << 20}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestForwardHosts checks that forwardHosts connects a guest to one host after the other, as happens when a machine is saved
-// and resumed. What the guest writes while no host is connected must arrive at the next host.
+// TestForwardHosts checks that forwardHosts connects a guest to one host after the other, as happens when a machine is
+// saved and resumed. What the guest writes while no host is connected must arrive at the next host.
 func TestForwardHosts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "host")
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

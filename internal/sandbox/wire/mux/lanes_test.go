@@ -18,8 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// newMuxPair returns two connected StreamMuxes, near and far. The function accept is called for each stream that far opens,
-// so it runs at near's end.
+// newMuxPair returns two connected StreamMuxes, near and far. The function accept is called for each stream that far
+// opens, so it runs at near's end.
 func newMuxPair(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
