@@ -23,8 +23,8 @@ func (k BackendKind) Title() string { return "the " + k.Name + " sandbox" }
 
 // Backend creates sandboxes of one kind, such as processes, containers or virtual machines.
 type Backend interface {
-	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns at
-	// once.
+	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns
+	// immediately.
 	Kind() BackendKind
 	// Capabilities returns the properties of the backend on this machine, such as its strength and runtimes. It may
 	// start a sandbox to find them out.

@@ -64,7 +64,7 @@ func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.MemoryHold {
 }
 
 // waitForTurn waits until the memory budget allows another large message to be scanned; done must be called after the
-// scan. It returns at once if there is no budget or ctx has ended.
+// scan. It returns immediately if there is no budget or ctx has ended.
 func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}

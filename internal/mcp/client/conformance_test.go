@@ -137,7 +137,7 @@ func conformanceCalls(scenario string, given conformanceContext, tools []json.Ra
 }
 
 // conformanceAuth returns the Authorizer for scenarios about authorization, and nil for others. The suite's
-// authorization server redirects the browser back at once.
+// authorization server redirects the browser back immediately.
 func conformanceAuth(scenario, server string, given conformanceContext) Authorizer {
 	if !strings.HasPrefix(scenario, "auth/") {
 		return nil

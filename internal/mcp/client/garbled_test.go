@@ -23,7 +23,7 @@ func utf16LE(text string) string {
 	return b.String()
 }
 
-// TestGarbledAnswer checks that an answer that is not a valid message fails its call at once with an error that
+// TestGarbledAnswer checks that an answer that is not a valid message fails its call immediately with an error that
 // blames the server. Other lines that contain the same id fail no call.
 func TestGarbledAnswer(t *testing.T) {
 	for name, answer := range map[string]string{

@@ -52,8 +52,8 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 
 // instancePool manages the instances of one server: processes or connections, each with its own state at the server.
 // The main instance lists the tools and serves callers without an instance of their own. Other instances are created
-// when needed. They end when they have been idle for some time. An idle instance ends at once if another caller needs
-// an instance and their number has reached its limit.
+// when needed. They end when they have been idle for some time. An idle instance ends immediately if another caller
+// needs an instance and their number has reached its limit.
 type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn

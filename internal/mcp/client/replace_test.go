@@ -62,7 +62,8 @@ func TestDropAndPut(t *testing.T) {
 	}
 }
 
-// TestDropWhileItStarts checks that a call that waits for a server to start fails at once when the server is dropped.
+// TestDropWhileItStarts checks that a call that waits for a server to start fails immediately when the server is
+// dropped.
 func TestDropWhileItStarts(t *testing.T) {
 	dialing := make(chan struct{}, 1)
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {

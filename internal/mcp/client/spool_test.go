@@ -67,7 +67,7 @@ var messages = []string{
 }
 
 // TestSkeletonStaysSmall checks that the outline (skeleton) of a message never holds a large part of the message in
-// memory, even if the whole message is read at once.
+// memory, even if the whole message is read in one piece.
 func TestSkeletonStaysSmall(t *testing.T) {
 	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
 	e := readEnvelope(data, len(data), 1<<10)

@@ -76,8 +76,8 @@ func TestDieOnInitialize(t *testing.T) {
 	wantError(t, err, core.KindUpstreamGone, "exit status 4")
 }
 
-// TestServerDiesDuringCall checks that all pending calls fail at once when their server dies, and that the next call
-// restarts it.
+// TestServerDiesDuringCall checks that all pending calls fail immediately when their server dies, and that the next
+// call restarts it.
 func TestServerDiesDuringCall(t *testing.T) {
 	var changes atomic.Int32
 	p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, hostileServer("die in call"))
@@ -106,7 +106,7 @@ func TestServerDiesDuringCall(t *testing.T) {
 	testenv.WaitUntil(t, "OnChange is called for the restart", func() bool { return changes.Load() == 1 })
 }
 
-// retryNow ends the backoff of a failed server, so that the next use of the server connects at once.
+// retryNow ends the backoff of a failed server, so that the next use of the server connects immediately.
 func retryNow(s *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

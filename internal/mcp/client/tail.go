@@ -53,7 +53,7 @@ func (t *outputTail) endLine() {
 	t.lines = append(t.lines, line)
 }
 
-// lastLines returns the last n lines, oldest first. If the last line is not complete yet, it counts, too.
+// lastLines returns the last n lines, oldest first. If the last line is not complete yet, it also counts.
 func (t *outputTail) lastLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

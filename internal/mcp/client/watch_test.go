@@ -171,7 +171,7 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 	})
 }
 
-// TestSubscriptionsRefusedOverHTTP checks that subscribing fails at once if the server refuses the stream of the
+// TestSubscriptionsRefusedOverHTTP checks that subscribing fails immediately if the server refuses the stream of the
 // subscription or answers with something else.
 func TestSubscriptionsRefusedOverHTTP(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter){

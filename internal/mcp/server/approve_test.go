@@ -412,7 +412,7 @@ func TestElicitationThatEnds(t *testing.T) {
 	}
 }
 
-// TestWithoutElicitation checks that a client without forms gets the pending approval at once, and gets the result
+// TestWithoutElicitation checks that a client without forms gets the pending approval immediately, and gets the result
 // from resume_execution after a person has approved.
 func TestWithoutElicitation(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func (s *Server) Close() {
 
 // notifyChange notifies clients of a change at an exposed server. The SDK notifies clients that a list has changed
 // only if its own list changes. Therefore notifyChange updates the tools that are registered at the SDK, or registers
-// a prompt or resource and removes it at once.
+// a prompt or resource and removes it immediately.
 func (d *exposedServers) notifyChange(server, method string, params json.RawMessage) {
 	const odd = "retort-changed"
 	switch m := d.server.mcp; method {

@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestFormsTakeTurns checks that a client shows few forms at once, that the most dangerous approval is shown next,
-// and that questions of servers leave room for approvals.
+// TestFormsTakeTurns checks that a client shows few forms at the same time, that the most dangerous approval is shown
+// next, and that questions of servers leave room for approvals.
 func TestFormsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forms openForms

@@ -18,7 +18,7 @@ import (
 const (
 	// newestAPIVersion is the newest version of Docker's Engine API that this package uses.
 	newestAPIVersion = "1.51"
-	// answerTimeout bounds the duration of requests to which the daemon normally responds at once.
+	// answerTimeout bounds the duration of requests to which the daemon normally responds immediately.
 	answerTimeout = 15 * time.Second
 	// maxAnswerBytes bounds the number of bytes that are read from a response.
 	maxAnswerBytes = 16 << 20

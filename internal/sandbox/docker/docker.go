@@ -118,7 +118,7 @@ func (d *dockerDaemon) closeConnections() {
 }
 
 // New returns a docker backend, which the caller must close. It contacts the daemon at the first request. If a dead
-// engine has left files behind, it contacts the daemon at once, to remove that engine's containers.
+// engine has left files behind, it contacts the daemon immediately, to remove that engine's containers.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func (b *dockerBackend) openPool() *warmpool.Backend {

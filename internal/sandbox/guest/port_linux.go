@@ -317,7 +317,7 @@ func (p *portConn) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.firstStashed()
 }
 
-// awaitFrame waits until a frame has begun to arrive. It returns at once if there is input in the buffer. It also
+// awaitFrame waits until a frame has begun to arrive. It returns immediately if there is input in the buffer. It also
 // does so if there is no deadline and the following read blocks until the frame arrives.
 func (p *portConn) awaitFrame(deadline time.Time) error {
 	switch {

@@ -42,8 +42,8 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 }
 
 // TestProgramsOnRuntimes checks three quarters of the programs of package guesttest, each on one of the runtimes. The
-// tests of package process run the others. Bun, which has an engine of its own, also runs the programs for which a
-// different outcome on Bun is recorded.
+// tests of package process run the others. Bun, which has its own engine, also runs the programs for which a different
+// outcome on Bun is recorded.
 func TestProgramsOnRuntimes(t *testing.T) {
 	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {

@@ -54,8 +54,8 @@ const (
 // exact value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a ToolHost that calls the function do when the program makes a call. The argument m says when:
-// if it is afterCall, the ToolHost answers the call at once and calls do after the delay busyFor. Otherwise it calls
+// endingHost returns a ToolHost that calls the function do when the program makes a call. The argument m says when: if
+// it is afterCall, the ToolHost answers the call immediately and calls do after the delay busyFor. Otherwise it calls
 // do during the call and leaves the call unanswered until the program is ended.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -282,7 +282,7 @@ func ownTemporaryFolder(t *testing.T) {
 var prepareLock sync.Mutex
 
 // PrepareSandbox returns a sandbox for a test process that has no *testing.T, and panics on an error. It prepares one
-// sandbox at a time. If fifty started at once on a few processors, some would exceed their start timeout.
+// sandbox at a time. If fifty started at the same time on a few processors, some would exceed their start timeout.
 func PrepareSandbox(b sandbox.Backend, spec sandbox.SandboxSpec) sandbox.Sandbox {
 	prepareLock.Lock()
 	defer prepareLock.Unlock()

@@ -24,7 +24,7 @@ import (
 )
 
 // atOnce returns how many programs run at the same time in the engine that a test kills, and how many of these
-// programs start a command. Each command runs in a virtual machine of its own, to which this test binary is copied.
+// programs start a command. Each command runs in its own virtual machine, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10

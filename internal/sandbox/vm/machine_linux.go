@@ -58,7 +58,7 @@ type virtualMachine struct {
 	end  *vminit.GuestEnd
 }
 
-// startMachine starts the monitor of a machine in a confinement of its own.
+// startMachine starts the monitor of a machine in its own confinement.
 func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*virtualMachine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 type Guest interface {
 	// ReadWriteCloser is the connection to the guest, in the protocol of package wire. Closing it ends the guest.
 	io.ReadWriteCloser
-	// Kill ends the guest. It is idempotent and returns at once.
+	// Kill ends the guest. It is idempotent and returns immediately.
 	Kill()
 	// Gone returns a channel that is closed when all processes and files of the guest are gone.
 	Gone() <-chan struct{}

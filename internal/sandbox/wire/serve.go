@@ -268,7 +268,7 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	return head, nil
 }
 
-// sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then fails, too.
+// sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then also fails.
 // When the session's context has ended, it sends nothing: a program that is stopped must not react to that.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if s.ctx.Err() != nil {

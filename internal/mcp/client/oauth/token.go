@@ -105,8 +105,8 @@ func (c *Client) changeToken(ctx context.Context, f func(*storedToken) *storedTo
 }
 
 // freshToken returns a token that can be sent, or nil without a login. If the stored token is about to expire, or
-// equals refused, a token that the server has refused, it is renewed. If several callers or processes need a new
-// token at once, only one of them renews it.
+// equals refused, a token that the server has refused, it is renewed. If several callers or processes need a new token
+// at the same time, only one of them renews it.
 func (c *Client) freshToken(ctx context.Context, refused string) (*storedToken, error) {
 	good := func(t *storedToken) bool { return t == nil || t.Access != refused && t.isFresh(time.Now()) }
 	t, err := c.readToken()

@@ -202,8 +202,8 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestConnectionsPerAddress checks that connections beyond the limit for one address are closed at once, and that a
-// new connection is served after an open one was closed.
+// TestConnectionsPerAddress checks that connections beyond the limit for one address are closed immediately, and that
+// a new connection is served after an open one was closed.
 func TestConnectionsPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{Limits: ListenerLimits{Connections: 100, PerAddress: 3}}, nil)

@@ -86,7 +86,7 @@ func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 }
 
 // beginCalls admits n calls unless the principal would then have too many in progress. Executions that continue
-// although their request has ended count, too.
+// although their request has ended also count.
 func (t *principalTenant) beginCalls(calls int) bool {
 	running := t.engine.CountRunning()
 	t.mu.Lock()

@@ -6,11 +6,11 @@ import (
 )
 
 // spinPolicy decides whether one end of the connection spins (polls without sleeping) while it waits. Spinning
-// occupies a processor, so it pays only if the awaited data usually arrives at once.
+// occupies a processor, so it pays only if the awaited data usually arrives immediately.
 type spinPolicy struct {
-	// soon is the time within which data counts as arriving at once. most is the longest time for which an end spins
-	// before it sleeps. This longest time must suffice for a wake-up and the reaction to it. Otherwise one end would
-	// always spin while the other sleeps, and they would never find out that both could spin.
+	// soon is the time within which data counts as arriving immediately. most is the longest time for which an end
+	// spins before it sleeps. This longest time must suffice for a wake-up and the reaction to it. Otherwise one end
+	// would always spin while the other sleeps, and they would never find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // number of further slow waits after which spinning is given up
@@ -61,5 +61,5 @@ func (p *spinPolicy) recordWait(took time.Duration) {
 }
 
 // notePeerAwake records that the other end of the connection has woken up. The next two waits then begin with
-// spinning, because data from an awake end can arrive at once.
+// spinning, because data from an awake end can arrive immediately.
 func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }

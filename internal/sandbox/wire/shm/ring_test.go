@@ -113,8 +113,8 @@ func (p *pair) talk(t testing.TB) {
 	}
 }
 
-// TestDataOfManySizes checks that data of many sizes arrives unchanged in both directions at once, even if reader and
-// writer pause at random.
+// TestDataOfManySizes checks that data of many sizes arrives unchanged in both directions at the same time, even if
+// reader and writer pause at random.
 func TestDataOfManySizes(t *testing.T) {
 	p := newMeetingPair(t)
 	p.talk(t)
