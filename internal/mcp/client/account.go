@@ -89,7 +89,7 @@ func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMe
 // into memory if it is on disk. An answer that is too large for memory as a whole stays on disk.
 func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	b, claim := l.account.budget, core.ClaimOf(ctx)
-	defer x.fresh.Free()
+	defer x.unadmittedMemory.Free()
 	switch {
 	case b == nil:
 	case x.spooled != nil:

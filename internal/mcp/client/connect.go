@@ -119,7 +119,7 @@ func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, 
 		}
 		s := &serverSession{
 			sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client,
-			self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{},
+			self: self, level: c.level, sharedStream: c.spec.URL != "", streams: map[string]context.CancelFunc{},
 			listed: newListed(),
 		}
 		s.setLevel(c.level())

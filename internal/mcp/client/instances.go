@@ -55,13 +55,13 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 // when needed. They end when they have been idle for some time. An idle instance ends immediately if another caller
 // needs an instance and their number has reached its limit.
 type instancePool struct {
-	main *serverConn
-	make func(core.Caller) *serverConn
-	keep Isolation
-	idle time.Duration
-	most int
-	wait time.Duration // how long a caller waits for room for another instance
-	born uint64        // revision of the Pool when the server was added; 0 for the Pool's first servers
+	main          *serverConn
+	make          func(core.Caller) *serverConn
+	keep          Isolation
+	idle          time.Duration
+	most          int
+	wait          time.Duration // how long a caller waits for room for another instance
+	addedRevision uint64        // revision of the Pool when the server was added; 0 for the Pool's first servers
 
 	cancel context.CancelFunc
 

@@ -89,10 +89,10 @@ type pendingCall struct {
 
 	agreed chan []string // receives the resources of which the server reports changes, if the call is a subscription
 
-	spools  bool // the caller accepts an answer that is on disk instead of in memory
-	spooled *core.SpooledAnswer
-	parked  *spooledMessage    // answer that stays on disk until there is memory for it
-	fresh   *memory.MemoryHold // memory reserved for the answer until the answer is admitted
+	spools           bool // the caller accepts an answer that is on disk instead of in memory
+	spooled          *core.SpooledAnswer
+	parked           *spooledMessage    // answer that stays on disk until there is memory for it
+	unadmittedMemory *memory.MemoryHold // memory reserved for the answer until the answer is admitted
 }
 
 // serverLink is the connection to a server. The SDK uses it only to connect. Afterwards the link lists and calls
@@ -213,7 +213,7 @@ func (l *serverLink) dropCall(x *pendingCall) {
 		_ = x.parked.Close()
 		x.parked = nil
 	}
-	x.fresh.Free()
+	x.unadmittedMemory.Free()
 }
 
 // forgetCall removes a call whose caller no longer waits.
@@ -297,7 +297,7 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 		boundHandshake(x.method, m)
 		return true
 	}
-	x.result, x.err, x.fresh = m.Result, m.Error, l.account.holdAnswer(m)
+	x.result, x.err, x.unadmittedMemory = m.Result, m.Error, l.account.holdAnswer(m)
 	close(x.answered)
 	return false
 }

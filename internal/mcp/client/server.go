@@ -39,26 +39,26 @@ type serverConn struct {
 	// identify returns name and pin (hash) of a tool's definition. If it is nil, definitions are not compared.
 	identify func(definition json.RawMessage) (name, pin string)
 
-	mu         sync.Mutex
-	session    *serverSession
-	dialing    *pendingDial // connection attempt in progress, shared by all callers that wait for it; nil if none
-	era        protocolEra  // transport and protocol version of the last successful connection
-	breaker    throttle.Breaker
-	state      ServerState
-	since      time.Time
-	last       ToolListing // what the server said about itself in the last session, without its tools
-	watched    watchedResources
-	taken      map[string]bool // plain names of the tools that the server has listed; nil before the first listing
-	lastErr    *core.Error
-	connects   int
-	took       time.Duration // duration of the last connection attempt
-	latency    time.Duration
-	unanswered int         // number of pings in a row that the server has not answered
-	called     time.Time   // time at which the last call began or ended, or at which the session began
-	rest       *time.Timer // timer that ends the session if it has been idle for long enough
-	closed     bool
-	why        *core.Error    // reason why the server was dropped; nil if it was not, or if the whole Pool is closed
-	wg         sync.WaitGroup // counts the goroutines of connection attempts and sessions
+	mu              sync.Mutex
+	session         *serverSession
+	dialing         *pendingDial // connection attempt in progress, shared by all callers that wait for it; nil if none
+	era             protocolEra  // transport and protocol version of the last successful connection
+	breaker         throttle.Breaker
+	state           ServerState
+	since           time.Time
+	last            ToolListing // what the server said about itself in the last session, without its tools
+	watched         watchedResources
+	listedNames     map[string]bool // plain names of the tools that the server has listed; nil before the first listing
+	lastErr         *core.Error
+	connects        int
+	connectDuration time.Duration // duration of the last connection attempt
+	latency         time.Duration
+	unanswered      int         // number of pings in a row that the server has not answered
+	called          time.Time   // time at which the last call began or ended, or at which the session began
+	rest            *time.Timer // timer that ends the session if it has been idle for long enough
+	closed          bool
+	why             *core.Error    // reason why the server was dropped; nil if it was not dropped or the Pool is closed
+	wg              sync.WaitGroup // counts the goroutines of connection attempts and sessions
 }
 
 // pendingDial represents a connection attempt in progress.
@@ -274,7 +274,7 @@ func (s *serverConn) currentStatus() ServerStatus {
 	st := ServerStatus{
 		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
-		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
+		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.connectDuration, Latency: s.latency,
 		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.takeSnapshot(),
 		Unanswered: s.unanswered,
 	}

@@ -30,8 +30,8 @@ type serverSession struct {
 	listed *listedPins
 	pinged bool // a goroutine is pinging the server (pingIfSilent); guarded by the mutex of the server
 
-	listening sync.Mutex
-	joint     bool // one stream of notifications covers all subscribed resources
+	listening    sync.Mutex
+	sharedStream bool // one stream of notifications covers all subscribed resources
 	// streams maps URIs of resources to functions that end their streams of notifications. The key "" stands for one
 	// stream for all resources.
 	streams map[string]context.CancelFunc

@@ -84,15 +84,15 @@ func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 // messages return it as an error.
 type spooledMessage struct {
 	envelopeReader
-	spool  *spoolDir
-	held   *memory.MemoryHold // disk space that is reserved for the message
-	kept   int64              // number of bytes reserved so far
-	file   *os.File
-	size   int64
-	closed sync.Once
-	whole  bool     // the message is counted in spoolDir.whole
-	bulky  bool     // the outline became too large, so ids continues without it
-	ids    idFinder // finds the id of the message once the outline is given up
+	spool          *spoolDir
+	held           *memory.MemoryHold // disk space that is reserved for the message
+	kept           int64              // number of bytes reserved so far
+	file           *os.File
+	size           int64
+	closed         sync.Once
+	whole          bool     // the message is counted in spoolDir.whole
+	outlineGivenUp bool     // the outline became too large, so ids continues without it
+	ids            idFinder // finds the id of the message once the outline is given up
 
 	broken  error // reason why the rest of the message did not arrive; nil if the message is complete
 	full    error // reason why the message is not stored; nil if it is
@@ -126,8 +126,8 @@ func (m *spooledMessage) Write(p []byte) (int, error) {
 	}
 	m.size += int64(len(p))
 	if rest := m.envelopeReader.writeBytes(p); errors.Is(m.err, errBulky) {
-		if !m.bulky {
-			m.bulky = true
+		if !m.outlineGivenUp {
+			m.outlineGivenUp = true
 			m.ids.scanBytes(m.skeleton)
 		}
 		m.ids.scanBytes(rest)
@@ -255,7 +255,7 @@ func (m *spooledMessage) asResponse() (*jsonrpc.Response, bool) {
 
 // messageID returns the id of the message, if it was read so far.
 func (m *spooledMessage) messageID() jsonrpc.ID {
-	if m.bulky {
+	if m.outlineGivenUp {
 		return m.ids.foundID()
 	}
 	var id idFinder
@@ -368,7 +368,7 @@ func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
 		if !x.spools {
 			return false
 		}
-		x.result, x.spooled, x.fresh = resp.Result, m.asAnswer(resp), l.account.holdAnswer(resp)
+		x.result, x.spooled, x.unadmittedMemory = resp.Result, m.asAnswer(resp), l.account.holdAnswer(resp)
 		return true
 	})
 }

@@ -186,7 +186,7 @@ func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri s
 func (s *serverSession) listenForResources(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
-	if s.joint {
+	if s.sharedStream {
 		before := s.streams[""]
 		delete(s.streams, "")
 		if len(uris) > 0 {

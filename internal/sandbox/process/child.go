@@ -31,18 +31,18 @@ const (
 
 // guestChild represents a child process that runs a guest.
 type guestChild struct {
-	cmd      *exec.Cmd
-	pipes    *pipeConn
-	conn     *wire.FrameConn
-	stderr   *procgroup.StderrHead
-	peak     warmpool.MemoryPeak
-	group    *procgroup.ChildGroup
-	foreseen core.Limits    // limits that were set for the child's control group before a program arrived
-	began    time.Time      // time at which the child received its program
-	footing  baselineMemory // memory and threads of the child when its program arrived
-	starved  bool           // the kernel killed the child because memory ran out; valid only after exited is closed
-	exited   chan struct{}  // closed when the child has ended and its exit status was collected
-	listener *os.File       // socket over which the child sends its network listener; nil without network access
+	cmd       *exec.Cmd
+	pipes     *pipeConn
+	conn      *wire.FrameConn
+	stderr    *procgroup.StderrHead
+	peak      warmpool.MemoryPeak
+	group     *procgroup.ChildGroup
+	presetFor core.Limits    // limits that were set for the child's control group before a program arrived
+	began     time.Time      // time at which the child received its program
+	footing   baselineMemory // memory and threads of the child when its program arrived
+	oomKilled bool           // the kernel killed the child because memory ran out; valid only after exited is closed
+	exited    chan struct{}  // closed when the child has ended and its exit status was collected
+	listener  *os.File       // socket over which the child sends its network listener; nil without network access
 }
 
 // spawnChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
@@ -173,7 +173,7 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
-		if c.starved = c.group.IsOutOfMemory(); c.starved {
+		if c.oomKilled = c.group.IsOutOfMemory(); c.oomKilled {
 			c.peak.Note(c.group.PeakBytes())
 		}
 		c.group.Remove()

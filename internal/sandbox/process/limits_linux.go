@@ -47,14 +47,14 @@ type baselineMemory struct {
 // presetLimits sets in advance the limits that the child's program will probably have. Setting them takes a fraction
 // of a millisecond, for which a program would otherwise have to wait.
 func (c *guestChild) presetLimits(l core.Limits, threads int) {
-	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
+	c.footing, c.presetFor = footingOf(c.cmd.Process.Pid), l
 	c.group.SetLimits(c.footing.own+memoryAllowance(l), l, threads)
 }
 
 // setLimits sets the kernel's limits for the child's program. They are a backstop: the guest's runtime and
 // watchLimits act first.
 func (c *guestChild) setLimits(l core.Limits, threads int) {
-	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
+	if f := c.presetFor; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
 		c.presetLimits(l, threads)
 	}
 	pid := c.cmd.Process.Pid

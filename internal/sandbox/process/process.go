@@ -80,11 +80,11 @@ type Backend struct {
 	commands hostcmd.CommandSet
 	spawner  *procgroup.ChildSpawner
 	// check returns which confinement this machine allows. The first call waits until probeMachine knows that.
-	check    func() machineState
-	first    chan *guestChild // holds the child that probeMachine started, until a program gets it
-	greeting time.Duration
-	have     func() sandbox.Capabilities
-	looked   chan struct{} // closed when the capabilities are known, so that have returns without waiting
+	check             func() machineState
+	first             chan *guestChild // holds the child that probeMachine started, until a program gets it
+	greeting          time.Duration
+	have              func() sandbox.Capabilities
+	capabilitiesKnown chan struct{} // closed when the capabilities are known, so that have returns without waiting
 
 	// scratch is the directory for the harnesses of interpreters that see the host's files. It is not used with full
 	// confinement.
@@ -116,7 +116,8 @@ func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	b := &Backend{
 		spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{},
-		looked: make(chan struct{}), kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
+		capabilitiesKnown: make(chan struct{}),
+		kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
 		limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1),
 		greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime},
 	}
@@ -198,7 +199,7 @@ func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 // findCapabilities determines the capabilities of the backend once. It does not notice interpreters that are
 // installed later.
 func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
-	defer close(b.looked)
+	defer close(b.capabilitiesKnown)
 	found := b.check()
 	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
@@ -278,7 +279,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 // machine allows, haveSoon waits, but only until ctx ends, and then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
-	case <-b.looked:
+	case <-b.capabilitiesKnown:
 		return b.have(), nil
 	default:
 	}

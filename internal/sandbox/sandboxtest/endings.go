@@ -188,9 +188,9 @@ func (s *backendSuite) testRefusals(t *testing.T) {
 	}
 }
 
-// nothingIsLeft runs programs that end in different ways, closes the backend, and checks that no process, file or
+// testNothingIsLeft runs programs that end in different ways, closes the backend, and checks that no process, file or
 // goroutine remains.
-func (s *backendSuite) nothingIsLeft(t *testing.T) {
+func (s *backendSuite) testNothingIsLeft(t *testing.T) {
 	s.closeShared(t) // it may start sandboxes at any time
 	ownTemporaryFolder(t)
 	resources := testenv.TakeResources()
@@ -208,7 +208,7 @@ func (s *backendSuite) nothingIsLeft(t *testing.T) {
 		wg.Go(func() {
 			for i := worker; i < programs; i += 8 {
 				end := ends[i%len(ends)]
-				if r := s.executeProgram(t, b, end.code, end.limits, leftWithTwo); r.Status != end.status {
+				if r := s.executeProgram(t, b, end.code, end.limits, hangOnTwo); r.Status != end.status {
 					t.Errorf("%s: %s %v, want %s", s.textFor(end.code), r.Status, r.Error, end.status)
 				}
 			}
@@ -251,14 +251,14 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 			},
 			status: core.StatusError,
 		},
-		{code: forth, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
+		{code: endlessLoop, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
 		{code: asleep, limits: core.Limits{Timeout: 20 * time.Millisecond}, status: core.StatusTimeout},
 	}
 }
 
-// leftWithTwo implements a ToolHost that answers a call with the call's own arguments. A call whose arguments contain
+// hangOnTwo implements a ToolHost that answers a call with the call's own arguments. A call whose arguments contain
 // a 2 is left unanswered until the program ends.
-var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+var hangOnTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
 		return core.CallResult{}, ctx.Err()

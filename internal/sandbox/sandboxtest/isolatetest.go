@@ -82,7 +82,7 @@ func (s *backendSuite) namedTests() []namedTest {
 		{"cancel", s.testCancel},
 		{"close", s.testClose},
 		{"refusals", s.testRefusals},
-		{"nothing is left", s.nothingIsLeft},
+		{"nothing is left", s.testNothingIsLeft},
 	}
 }
 
@@ -207,9 +207,9 @@ func (s *backendSuite) testCapabilities(t *testing.T) {
 }
 
 var (
-	one    = programText{"return 1", "result = 1"}
-	forth  = programText{"for (;;);", "while True: pass"} // a program that runs for ever
-	asleep = programText{"await sleep(1e6)", "await sleep(1e6)"}
+	one         = programText{"return 1", "result = 1"}
+	endlessLoop = programText{"for (;;);", "while True: pass"} // a program that runs for ever
+	asleep      = programText{"await sleep(1e6)", "await sleep(1e6)"}
 )
 
 func (s *backendSuite) testValues(t *testing.T) {

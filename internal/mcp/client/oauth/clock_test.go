@@ -22,7 +22,7 @@ func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 	pipes := testenv.NewPipes()
 	s := oauthtest.Serve(pipes, r)
 	t.Cleanup(s.Close)
-	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}, dial: pipes.Dial}
+	return &bench{Server: s, t: t, dir: t.TempDir(), reportedSecrets: map[string]bool{}, dial: pipes.Dial}
 }
 
 // mustLoginWithCode logs in with a device code that the person has already entered.

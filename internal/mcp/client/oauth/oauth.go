@@ -54,11 +54,11 @@ type Client struct {
 	http *http.Client
 	turn chan struct{} // held while the token is read or renewed
 
-	mu     sync.Mutex
-	known  *storedToken
-	stamp  seal.FileStamp // identifies the version of the file that known was read from
-	unkept *storedToken   // renewed token that could not be written to disk yet
-	wants  *bool          // whether the server uses OAuth; nil if not known yet
+	mu       sync.Mutex
+	known    *storedToken
+	stamp    seal.FileStamp // identifies the version of the file that known was read from
+	unstored *storedToken   // renewed token that could not be written to disk yet
+	wants    *bool          // whether the server uses OAuth; nil if not known yet
 }
 
 // New returns a Client. It sends and reads nothing.

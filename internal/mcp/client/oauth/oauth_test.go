@@ -32,8 +32,8 @@ type bench struct {
 	// dial connects to the server. If it is nil, TCP is used.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu   sync.Mutex
-	told map[string]bool // values that were passed to Options.Secret
+	mu              sync.Mutex
+	reportedSecrets map[string]bool // values that were passed to Options.Secret
 }
 
 func newBench(t *testing.T, r oauthtest.Rules) *bench {
@@ -44,7 +44,7 @@ func newBench(t *testing.T, r oauthtest.Rules) *bench {
 	}
 	testenv.CheckGoroutines(t)
 	t.Cleanup(s.Close)
-	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}}
+	return &bench{Server: s, t: t, dir: t.TempDir(), reportedSecrets: map[string]bool{}}
 }
 
 // client returns a new Client for the server and folder, as another process would create it.
@@ -52,7 +52,7 @@ func (b *bench) client(change ...func(*oauth.Options)) *oauth.Client {
 	o := oauth.Options{Server: "s", URL: b.URL, Store: oauth.Open(b.dir, key), Secret: func(_, value string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.told[value] = true
+		b.reportedSecrets[value] = true
 	}}
 	o.Network.Dial = b.dial
 	for _, f := range change {
@@ -151,7 +151,7 @@ func TestSecretsAreReported(t *testing.T) {
 		t.Fatal(known)
 	}
 	for _, s := range known {
-		if !b.told[s] {
+		if !b.reportedSecrets[s] {
 			t.Errorf("%s was not told", s)
 		}
 	}

@@ -91,7 +91,7 @@ func (c *Client) RemoveLogin(ctx context.Context) (was, revoked bool, err error)
 		return true, false, err
 	}
 	c.mu.Lock()
-	c.known, c.unkept = nil, nil
+	c.known, c.unstored = nil, nil
 	c.mu.Unlock()
 	return true, unread == nil && c.revokeTokens(ctx, t), nil
 }

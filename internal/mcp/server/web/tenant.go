@@ -25,13 +25,13 @@ type principalTenant struct {
 
 	requests requestLedger
 
-	mu       sync.Mutex
-	quota    throttle.Bucket // number of requests that may come now
-	calls    int             // number of tool calls in progress
-	active   int             // number of requests in progress
-	used     time.Time
-	sessions map[string]*tenantSession
-	newest   BearerPrincipal // of the principal's tokens that can only expire, the one that expires latest
+	mu             sync.Mutex
+	quota          throttle.Bucket // number of requests that may come now
+	calls          int             // number of tool calls in progress
+	active         int             // number of requests in progress
+	used           time.Time
+	sessions       map[string]*tenantSession
+	newestExpiring BearerPrincipal // of the principal's tokens that can only expire, the one that expires latest
 }
 
 type tenantSession struct {

@@ -103,27 +103,27 @@ type ringSide interface {
 }
 
 type ringReader struct {
-	base, data int64 // offsets in the file: of the direction's control words, and of its ring
-	taken      uint32
-	told       uint32 // the value of taken that was last written to the memory for the other side
-	sleeps     uint32
-	next       uint32 // the number of the next part to read
-	parts      uint32 // number of parts that have arrived over the stream
-	records    []byte // bytes that were copied from the ring and not parsed yet
-	buffer     []byte // memory that the field in points into
-	in         []byte // bytes that were read from the stream and not parsed yet
-	held       []byte // data received so far of the part that is arriving over the stream
-	rest       int    // number of bytes of that part that have not arrived yet
+	base, data     int64 // offsets in the file: of the direction's control words, and of its ring
+	taken          uint32
+	announcedTaken uint32 // the value of taken that was last written to the memory for the other side
+	sleeps         uint32
+	next           uint32 // the number of the next part to read
+	parts          uint32 // number of parts that have arrived over the stream
+	records        []byte // bytes that were copied from the ring and not parsed yet
+	buffer         []byte // memory that the field in points into
+	in             []byte // bytes that were read from the stream and not parsed yet
+	held           []byte // data received so far of the part that is arriving over the stream
+	missingBytes   int    // number of bytes of that part that have not arrived yet
 }
 
 type ringWriter struct {
-	base, data int64
-	written    uint32
-	streamed   uint32
-	next       uint32
-	rung       uint32 // value of the reader's sleep counter for which a bell was last sent
-	slept      bool   // the other side was asleep at the previous write
-	record     []byte
+	base, data  int64
+	written     uint32
+	streamed    uint32
+	next        uint32
+	belledSleep uint32 // value of the reader's sleep counter for which a bell was last sent
+	peerSlept   bool   // the other side was asleep at the previous write
+	record      []byte
 }
 
 func newEnd(stream io.ReadWriter, mem memoryAccess, in, out int64, soon time.Duration) *RingEnd {
@@ -149,9 +149,9 @@ func (e *RingEnd) Read(b []byte) (int, error) {
 			r.held = r.held[n:]
 			return n, nil
 		}
-		if r.rest > 0 {
-			n, err := e.stream.Read(b[:min(len(b), r.rest)])
-			r.rest -= n
+		if r.missingBytes > 0 {
+			n, err := e.stream.Read(b[:min(len(b), r.missingBytes)])
+			r.missingBytes -= n
 			return n, err
 		}
 		if ok, err := e.HasInput(); err != nil {
@@ -187,7 +187,7 @@ func (e *RingEnd) waitForInput() error {
 // It also returns true if only the beginning of a part has arrived so far.
 func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
-	if len(r.held) > 0 || r.rest > 0 {
+	if len(r.held) > 0 || r.missingBytes > 0 {
 		return true, nil
 	}
 	if len(r.records) == 0 {
@@ -227,8 +227,8 @@ func (e *RingEnd) takeFromRing() error {
 		return err
 	}
 	r.records, r.taken = records, end
-	if r.taken-r.told > ringSize/4 {
-		r.told = r.taken
+	if r.taken-r.announcedTaken > ringSize/4 {
+		r.announcedTaken = r.taken
 		return e.mem.storeWord(r.base+takenOffset, r.taken)
 	}
 	return nil
@@ -276,7 +276,7 @@ func (r *ringReader) takePart() (bool, error) {
 		}
 		r.in = r.in[headerSize:]
 		here := min(n, len(r.in))
-		r.held, r.in, r.rest = r.in[:here], r.in[here:], n-here
+		r.held, r.in, r.missingBytes = r.in[:here], r.in[here:], n-here
 		r.next++
 		r.parts++
 		return true, nil
@@ -461,14 +461,14 @@ var noPart [headerSize]byte
 func (e *RingEnd) wakePeer() error {
 	w := &e.writer
 	state, err := e.mem.loadWord(w.base + sleepsOffset)
-	slept := w.slept
-	if w.slept = state&1 != 0; slept && !w.slept {
+	peerSlept := w.peerSlept
+	if w.peerSlept = state&1 != 0; peerSlept && !w.peerSlept {
 		e.waits.notePeerAwake()
 	}
-	if err != nil || !w.slept || state == w.rung {
+	if err != nil || !w.peerSlept || state == w.belledSleep {
 		return nil //nolint:nilerr // a side without shared memory is always awake
 	}
-	w.rung = state
+	w.belledSleep = state
 	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bellFrame))
 	return err
 }
