@@ -117,7 +117,7 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	b := &Backend{
 		spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{},
 		capabilitiesKnown: make(chan struct{}),
-		kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
+		kinds:             map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
 		limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1),
 		greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime},
 	}
