@@ -110,8 +110,8 @@ type Capabilities struct {
 	Name     string           // name of the backend, such as "process"
 	Runtimes []string         // runtimes that the backend can run on this machine
 	Missing  []MissingRuntime // runtimes that the backend could run if they were installed
-	// Process, Container, UserKernel, Machine, or a number between them if the system offers less; 0 means no
-	// isolation
+	// Strength is Process, Container, UserKernel or Machine, or a lower number if the system offers less. 0 means no
+	// isolation.
 	Strength int
 	Walls    []string // descriptions, for users, of what separates a program from the host
 	// Warning says what this machine lacks for the backend's full strength. It is empty if nothing is missing.

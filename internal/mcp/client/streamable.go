@@ -24,7 +24,7 @@ const (
 	goodbyeTimeout = time.Second      // timeout for the request that ends a session
 	longestSession = 1 << 10
 	maxResumes     = 5 // maximum number of attempts in a row, without an event, to resume a broken stream
-	maxReopens     = 8 // the same for the stream of the server's own notifications and requests
+	maxReopens     = 8 // maximum number of such attempts for the stream of the server's own notifications
 )
 
 // streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the

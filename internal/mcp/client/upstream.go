@@ -46,7 +46,7 @@ type ServerSpec struct {
 	// that it follows from Command, URL or Dial.
 	Transport string
 
-	ConnectTimeout time.Duration // default 60 s, because the first npx of a package downloads it
+	ConnectTimeout time.Duration // timeout of connecting; default 60 s, because the first npx downloads a package
 	CallTimeout    time.Duration // timeout of one call or one listing; default 60 s
 	MaxMessage     int64         // maximum size in bytes of a message that is held in memory; default 64 MiB
 

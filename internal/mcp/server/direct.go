@@ -62,8 +62,7 @@ type exposedServers struct {
 	byName map[string]exposedTool // the same tools by the name that clients see
 }
 
-// setUpPassthrough registers exposed servers (upstream servers whose features clients see directly) with the Server,
-// if there are any, so that clients' requests reach them.
+// exposedTool represents a tool of an exposed server, with the name that clients see.
 type exposedTool struct {
 	name       string
 	tool       *core.Tool
@@ -71,7 +70,8 @@ type exposedTool struct {
 	bound      []headers.HeaderBinding // arguments that clients must repeat in HTTP headers
 }
 
-// setUpPassthrough makes the Server pass requests on to exposed servers, if there are any.
+// setUpPassthrough makes the Server pass requests on to exposed servers (upstream servers whose features clients see
+// directly), if there are any.
 func (s *Server) setUpPassthrough() {
 	p, ok := s.engine.(PassthroughEngine)
 	if !ok || len(p.ExposedServers()) == 0 {

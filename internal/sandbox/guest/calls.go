@@ -55,8 +55,9 @@ func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	return promise
 }
 
-// nativeCallSync calls one of the engine's own functions and waits for its result. Its arguments are the function's
-// name and the call's arguments. Results of other calls that arrive in the meantime are kept for later.
+// nativeCallSync calls one of the engine's own functions, such as read_file, and blocks until it has the result. Its
+// arguments are the function's name and the call's arguments. Results of other calls that arrive in the meantime are
+// kept for later.
 func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	g.made++
 	id := g.made
@@ -100,9 +101,8 @@ func (g *guestProgram) releaseCall(call *pendingCall) {
 	g.js.freeTrace(call.from)
 }
 
-// nativeCallSync calls one of the engine's own functions, such as read_file, and blocks until it has the result. Its
-// arguments are the function's name and the call's arguments. Results of other calls that arrive in the meantime are
-// kept for later.
+// resultValue converts the result of a call to a JavaScript value. If the result is an error, it returns an exception,
+// which is then pending in the engine.
 func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {

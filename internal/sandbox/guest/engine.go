@@ -19,7 +19,7 @@ type jsEngine struct {
 	tls     *libc.TLS
 	runtime uintptr
 	context uintptr
-	// Go functions that the QuickJS library may call, kept here so that Go does not collect them
+	// functions holds the Go functions that the QuickJS library may call, so that Go does not collect them.
 	functions   []*cFunction
 	offVM, offV uintptr // byte offsets of two unexported fields of quickjs.Value
 	onRejection func(*libc.TLS, uintptr, lib.TJSValue, lib.TJSValue, int32, uintptr)

@@ -115,9 +115,8 @@ func beginPort(p *portConn, o guestOptions) error {
 	return <-ended
 }
 
-// beginPort works like beginGuest, but the goroutine that waits for frames reads the connection itself. In a virtual
-// machine, beginPort lets Go collect garbage only near the memory limit. Few guests reach that limit, because a guest
-// runs a single program and ends with the machine.
+// goThrifty limits Go's runtime to one thread at a time that runs Go code, which suffices for the program, and to 64
+// MiB of memory. Go allocates mostly short-lived copies of sent and received data.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
 	if runtime.GOMAXPROCS(0) > threads {

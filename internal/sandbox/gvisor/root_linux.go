@@ -36,7 +36,7 @@ type guestRoot struct {
 	threads int
 	relayed bool // programs have network access, so the guest runs behind a relay
 	shares  bool // the guest can share memory with the engine
-	command bool // the host command that the containers run instead of a guest; nil if they run a guest
+	command bool // the containers run a host command instead of a guest
 }
 
 // ociSpec holds the fields of an OCI runtime specification that this package uses.

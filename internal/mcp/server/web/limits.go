@@ -13,19 +13,19 @@ import (
 
 // ListenerLimits bounds what clients can use of a listener. A zero field means a default, never "unlimited".
 type ListenerLimits struct {
-	Body        int64 // bytes of a request body
-	Header      int   // bytes of a request's headers
-	Connections int   // concurrent connections
+	Body        int64 // maximum number of bytes of a request body
+	Header      int   // maximum number of bytes of a request's headers
+	Connections int   // maximum number of concurrent connections
 	// PerAddress bounds the concurrent connections from one address. An IPv6 network of 64 bits counts as one address.
 	PerAddress  int
-	Sessions    int           // sessions of one principal; a new session ends the one that was unused for longest
-	AllSessions int           // sessions of all principals together
-	Executions  int           // executions of one principal that have not ended
-	Requests    int           // requests of one principal per minute
-	Programs    int           // programs of all principals that run concurrently; others wait for their turn
+	Sessions    int           // maximum per principal; a new session ends the one that was unused for longest
+	AllSessions int           // maximum number of sessions of all principals together
+	Executions  int           // maximum number of a principal's executions that have not ended
+	Requests    int           // maximum number of requests of a principal per minute
+	Programs    int           // maximum number of programs that run concurrently; others wait for their turn
 	Idle        time.Duration // time after which an unused session ends
-	Read        time.Duration // time that a request may take to arrive
-	Write       time.Duration // time that a client may take to accept one piece of an answer
+	Read        time.Duration // maximum time that a request may take to arrive
+	Write       time.Duration // maximum time that a client may take to accept one piece of an answer
 	Drain       time.Duration // time that pending calls get to finish when the listener shuts down
 }
 
