@@ -12,8 +12,8 @@ import (
 // Isolation determines which callers share an instance of a server, and with it the server's memory and credentials.
 type Isolation string
 
-// The isolations. The zero value means IsolationPrincipal for a server that has an Authorizer or is Stateful,
-// otherwise IsolationShared.
+// IsolationShared and the following constants are the isolations. The zero value means IsolationPrincipal for a server
+// that has an Authorizer or is Stateful, otherwise IsolationShared.
 const (
 	IsolationShared    Isolation = "shared"    // all callers share one instance
 	IsolationPrincipal Isolation = "principal" // all sessions of a principal share one instance

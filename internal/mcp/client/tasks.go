@@ -26,7 +26,8 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
-// Bounds on how often the state of a task is polled, used if the server suggests no interval or an unreasonable one.
+// pollLeast, pollUsual and pollMost determine how often the state of a task is polled. pollUsual applies if the server
+// suggests no interval, and the others bound the interval that it suggests.
 const (
 	pollLeast = 50 * time.Millisecond
 	pollUsual = 500 * time.Millisecond

@@ -446,7 +446,8 @@ func capabilitiesOf(req mcp.Request) *mcp.ClientCapabilities {
 	return nil
 }
 
-// Bounds on how much of an upstream server's question is shown, in bytes.
+// maxQuestion bounds how much of the message of an upstream server's question is shown, in bytes. maxForm bounds the
+// parameters of such a question, including the form's schema, in bytes. A question with more is refused.
 const (
 	maxQuestion = 8 << 10
 	maxForm     = 64 << 10

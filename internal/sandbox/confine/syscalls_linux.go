@@ -260,7 +260,8 @@ var forbiddenCalls = append([]uintptr{
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
 }, olderForbidden...)
 
-// Byte offsets of fields in the kernel's struct seccomp_data, the input of the filter.
+// atNumber and the following constants are byte offsets of fields in the kernel's struct seccomp_data, the input of
+// the filter.
 const (
 	atNumber       = 0
 	atArchitecture = 4

@@ -4,7 +4,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_X86_64
 
-// System calls that only older architectures have. Newer architectures have only the calls that replace them.
+// olderBasic and the following variables list the system calls that only older architectures have. Newer architectures
+// have only the calls that replace them.
 var (
 	olderBasic = []uintptr{unix.SYS_TIME, unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_DUP2, unix.SYS_ARCH_PRCTL}
 	olderFiles = []uintptr{

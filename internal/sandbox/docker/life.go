@@ -18,8 +18,8 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// Labels of containers. They name the engine that started a container, so that another engine can recognize the
-// containers of dead engines.
+// label and the following constants are the labels of containers. They name the engine that started a container, so
+// that another engine can recognize the containers of dead engines.
 const (
 	label        = "retort"         // marks a container with a guest; its value is "guest"
 	labelEngine  = "retort.engine"  // identifies the engine that started the container

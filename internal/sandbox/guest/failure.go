@@ -141,7 +141,8 @@ func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	return d
 }
 
-// Regular expressions that are compiled on first use, because most guests end without a failure.
+// calleePattern and the following variables are regular expressions that are compiled on first use, because most
+// guests end without a failure.
 var (
 	// calleePattern matches the name of a called function, such as a.b, at the end of the code before the parenthesis
 	// of the call. After an expression that has no name, as in f().x, it matches only the members.

@@ -48,8 +48,8 @@ type Interpreter struct {
 	Proxied bool
 }
 
-// Directories in a sandbox. BinDir contains executables, HarnessDir contains the code that makes an interpreter a
-// guest, and zoneDir contains time zones.
+// BinDir, HarnessDir and zoneDir are directories in a sandbox. BinDir contains executables, HarnessDir contains the
+// code that makes an interpreter a guest, and zoneDir contains time zones.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"

@@ -76,7 +76,7 @@ func newQEMU(path string, kvm bool) qemuDriver {
 	return qemuDriver{path, kvm, sync.OnceValues(func() ([]confine.PlanMount, error) { return programFiles(path) })}
 }
 
-// Paths, inside QEMU's confinement, of the files of one machine.
+// memoryPath and the following constants are the paths, inside QEMU's confinement, of the files of one machine.
 const (
 	memoryPath  = "/machine/memory"
 	archivePath = "/machine/archive"

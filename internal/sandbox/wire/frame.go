@@ -13,7 +13,8 @@ import (
 // FrameKind is the type of a frame.
 type FrameKind uint8
 
-// The kinds of frames. The package comment says who sends each of them, and when.
+// KindReady and the following constants are the kinds of frames. The package comment says who sends each of them, and
+// when.
 const (
 	KindReady FrameKind = iota + 1
 	KindStart

@@ -15,7 +15,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Maximum sizes of a guest's messages, in bytes. The program's value is limited by core.Limits.Result instead.
+// maxReady and the following constants are the maximum sizes of a guest's messages, in bytes. The size of the
+// program's value is limited by core.Limits.Result instead.
 const (
 	maxReady     = 4 << 10
 	maxOutput    = 256 << 10

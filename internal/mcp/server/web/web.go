@@ -18,7 +18,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// The URL paths of the listener.
+// Path and the following constants are the URL paths of the listener.
 const (
 	Path       = "/mcp"
 	EventsPath = "/sse" // path of the transport that clients before version 2025-03-26 use

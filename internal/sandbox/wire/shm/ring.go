@@ -44,8 +44,8 @@ const (
 	bellFrame   = ^uint32(0)   // value in place of a part's number that marks a bell
 )
 
-// Offsets of the control words in the shared memory file. Each end of the connection writes only its own words, which
-// are in cache lines of their own.
+// atMagic and the following constants are offsets of the control words in the shared memory file. Each end of the
+// connection writes only its own words, which are in cache lines of their own.
 const (
 	atMagic  = 0  // written by the host: a constant that marks a shared memory file, followed by a random number
 	atNonce  = 8  // the host's random number, eight bytes
