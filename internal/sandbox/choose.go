@@ -10,22 +10,23 @@ import (
 	"retort/internal/core"
 )
 
-// Auto makes a BackendChooser take the weakest backend that is strong enough for the program.
+// Auto is the name that makes a BackendChooser select the weakest backend that is strong enough for the program.
 const Auto = "auto"
 
-// The strengths of backends. Each is named after what separates a program from the host. On systems whose kernel
-// cannot confine a process well, a process sandbox is weaker than Process.
+// Process and the following constants are the strengths of backends. Each is named after what separates a program from
+// the host. On systems whose kernel cannot confine a process well, the actual strength of a process sandbox is lower
+// than Process.
 const (
-	Process    = 50 // a process confined by the kernel
-	Container  = 60 // a container of its own
-	UserKernel = 75 // a user-space kernel of its own
-	Machine    = 90 // a virtual machine of its own
+	Process    = 50 // the program runs in a process that the kernel confines
+	Container  = 60 // the program runs in its own container
+	UserKernel = 75 // the program runs on its own user-space kernel
+	Machine    = 90 // the program runs in its own virtual machine
 )
 
 // MinimumStrength states how strong a program's sandbox must be at least, and why. The zero value requires nothing.
 type MinimumStrength struct {
 	Strength int
-	Why      string // "its risk is high (62): it can call …"
+	Why      string // reason in words, such as "its risk is high (62): it can call …"
 }
 
 // BackendChooser creates sandboxes with one of several backends. It uses the requested backend or returns an error.
@@ -36,7 +37,7 @@ type BackendChooser struct {
 }
 
 // NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. The argument
-// standard names the backend for requests that do not name one. It may also be Auto.
+// standard names the backend that is used if a request names none. It may also be Auto.
 func NewChooser(standard string, backends ...Backend) *BackendChooser {
 	return &BackendChooser{standard: standard, backends: backends}
 }
@@ -71,7 +72,7 @@ func (c *BackendChooser) Prepare(ctx context.Context, backend string, s SandboxS
 	return labelledSandbox{sandbox, chosen.Kind(), IsolationName(chosen.Capabilities().Strength)}, nil
 }
 
-// labelledSandbox wraps a sandbox and adds the name of its isolation strength to its reports.
+// labelledSandbox wraps a sandbox and adds the name of the sandbox's isolation strength to its reports.
 type labelledSandbox struct {
 	Sandbox
 	kind      BackendKind
@@ -235,8 +236,8 @@ func describeNeed(strong []Backend) string {
 	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
-// describeAlternatives returns a hint that lists the backends that can run the given runtime. If no other backend can, the
-// hint lists the available backends with the runtimes that they can run.
+// describeAlternatives returns a hint that lists the backends that can run the given runtime. If no other backend can,
+// the hint lists the available backends with the runtimes that they can run.
 func (c *BackendChooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {

@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// named implements a Backend with a configurable name. It creates no sandboxes, but records the name under which it
-// was used and how often it was closed.
+// named implements a Backend with a configurable name. It creates no sandboxes. It records the name under which it was
+// requested and how often it was closed.
 type named struct {
 	have     Capabilities
 	prepared *string
@@ -134,7 +134,7 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// started implements both Sandbox and CommandStarter, for tests of commands that a program starts.
+// started implements both Sandbox and CommandStarter, for tests of programs that start commands.
 type started struct{ Sandbox }
 
 func (started) Start(context.Context, HostCommand) (CommandResult, error) {

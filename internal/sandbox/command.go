@@ -8,10 +8,10 @@ import (
 	"retort/internal/core"
 )
 
-// HostCommand describes a host command that a program starts. The caller has already checked that the program may
-// start it.
+// HostCommand describes a command of the host that a program starts. The caller has already checked that the program
+// may start it.
 type HostCommand struct {
-	Name  string // the name by which the backend knows it
+	Name  string // name by which the backend knows the command
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
@@ -58,13 +58,13 @@ func NoFolders(command, backend string) *core.Error {
 // MountedPath describes a file or folder that is visible in a command's sandbox. A symbolic link on the path to it is
 // an error, and symbolic links in the folder are not followed.
 type MountedPath struct {
-	Below    string // a folder of the machine, absolute
-	Name     string // relative to that; "." is the folder itself
-	Target   string // in the sandbox
+	Below    string // absolute path of a folder of the host
+	Name     string // path of the file or folder relative to Below; "." means Below itself
+	Target   string // path in the sandbox
 	Writable bool
 }
 
-// Bounds on the input and output of a command, in bytes.
+// MaxStdin and the following constants bound the input and output of a command, in bytes.
 const (
 	MaxStdin  = 4 << 20
 	MaxStdout = 1 << 20
@@ -73,9 +73,9 @@ const (
 
 // CommandResult holds the exit status and the output of a command.
 type CommandResult struct {
-	Code           int // exit status, or 128 plus the number of the signal that ended it
+	Code           int // exit status; if a signal ended the command, 128 plus the number of the signal
 	Stdout, Stderr []byte
-	Truncated      bool // it was ended because it wrote too much
+	Truncated      bool // the command was ended because it wrote more than the permitted output
 }
 
 // CommandStarter is an optional interface of a Sandbox that can run host commands for its program. Each command runs

@@ -12,7 +12,7 @@ import (
 
 // BackendKind holds the properties of a backend that are the same on every machine.
 type BackendKind struct {
-	Name string // "process", in settings, requests and reports
+	Name string // name in settings, requests and reports, such as "process"
 	// Strength is Process, Container, UserKernel or Machine. The Strength in Capabilities may be lower or higher on
 	// this machine.
 	Strength int
@@ -23,8 +23,8 @@ func (k BackendKind) Title() string { return "the " + k.Name + " sandbox" }
 
 // Backend creates sandboxes of one kind, such as processes, containers or virtual machines.
 type Backend interface {
-	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns at
-	// once.
+	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns
+	// immediately.
 	Kind() BackendKind
 	// Capabilities returns the properties of the backend on this machine, such as its strength and runtimes. It may
 	// start a sandbox to find them out.
@@ -70,25 +70,27 @@ func (f HostFunc) Call(ctx context.Context, c core.ToolCall) (core.CallResult, e
 
 // SandboxSpec describes the sandbox that a program needs.
 type SandboxSpec struct {
-	Runtime string          // "quickjs", "python", …
-	Limits  core.Limits     // complete
-	Code    string          // code of the program that will run, if known
-	Floor   MinimumStrength // minimum strength of the sandbox
-	Proxied bool            // the program uses connections, so that it needs a Proxy
+	Runtime string          // name of the runtime, such as "quickjs" or "python"
+	Limits  core.Limits     // limits of the program; every field must be set
+	Code    string          // code of the program that will run; empty if not known yet
+	Floor   MinimumStrength // minimum strength that the sandbox must have
+	Proxied bool            // the program opens network connections, so its ToolHost must be a ConnectionProxy
 }
 
 // RunReport describes how a program ended in its sandbox.
 type RunReport struct {
 	Status      core.OutcomeStatus
-	Value       json.RawMessage // the program's value; nil if it is undefined
-	Error       *core.Error     // positions are those of the code that the runtime evaluated
-	Output      []byte          // console output, cut at Limits.Output
-	MemoryBytes int64           // high-water mark of the sandbox, 0 if unknown
+	Value       json.RawMessage // value of the program as JSON; nil if it is undefined
+	Error       *core.Error     // error of the program; its positions refer to the code that the runtime evaluated
+	Output      []byte          // console output of the program, cut at Limits.Output
+	MemoryBytes int64           // peak memory of the sandbox, in bytes; 0 if unknown
 	Warnings    []string
 	Runtime     string
 	Backend     string
-	Isolation   string // the strength of the backend as a word: see Isolation; the Chooser sets it
-	Bounds      string // what enforces the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
+	// Isolation is the name of the sandbox's isolation strength, as IsolationName returns it. The BackendChooser sets
+	// it.
+	Isolation string
+	Bounds    string // mechanisms that enforce the limits, such as "cgroup v2" or "rlimits, watcher"
 }
 
 // MissingRuntime names a runtime that a backend cannot run, with the reason.
@@ -105,14 +107,21 @@ type MissingCommand struct {
 
 // Capabilities describes what a backend can do on this machine, so that a BackendChooser can select one.
 type Capabilities struct {
-	Name        string           // "process"
-	Runtimes    []string         // runtimes that it can run on this machine
-	Missing     []MissingRuntime // runtimes that it could run if they were installed
-	Strength    int              // 0 (none), Process, Container, UserKernel or Machine; less if the system offers less
-	Walls       []string         // what separates program and machine, in words
-	Warning     string           // what this machine lacks for the backend's full strength; empty if nothing
-	Unavailable *core.Error      // why the backend cannot be used here, with how to set it up as the hint; nil if it can
-	Proxies     bool             // it passes programs' connections to a Host that is a Proxy
+	Name     string           // name of the backend, such as "process"
+	Runtimes []string         // runtimes that the backend can run on this machine
+	Missing  []MissingRuntime // runtimes that the backend could run if they were installed
+	// Strength is Process, Container, UserKernel or Machine, or a lower number if the system offers less. 0 means no
+	// isolation.
+	Strength int
+	Walls    []string // descriptions, for users, of what separates a program from the host
+	// Warning says what this machine lacks for the backend's full strength. It is empty if nothing is missing.
+	Warning string
+	// Unavailable is the reason why the backend cannot be used on this machine, with a hint on how to set it up. It is
+	// nil if the backend can be used.
+	Unavailable *core.Error
+	// Proxies reports whether the backend passes programs' network connections to a ToolHost that is a
+	// ConnectionProxy.
+	Proxies bool
 	// Commands lists the commands from the settings that programs can start. NoCommands lists those that they cannot
 	// start.
 	Commands   []string         `json:",omitempty"`

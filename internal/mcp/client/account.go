@@ -64,7 +64,7 @@ func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.MemoryHold {
 }
 
 // waitForTurn waits until the memory budget allows another large message to be scanned; done must be called after the
-// scan. It returns at once if there is no budget or ctx has ended.
+// scan. It returns immediately if there is no budget or ctx has ended.
 func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}
@@ -89,7 +89,7 @@ func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMe
 // into memory if it is on disk. An answer that is too large for memory as a whole stays on disk.
 func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	b, claim := l.account.budget, core.ClaimOf(ctx)
-	defer x.fresh.Free()
+	defer x.unadmittedMemory.Free()
 	switch {
 	case b == nil:
 	case x.spooled != nil:

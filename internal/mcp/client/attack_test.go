@@ -14,14 +14,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestOddMessagesOfServer checks that the next call is answered whatever a server sends during a call. It covers
-// streams and HTTP.
+// TestOddMessagesOfServer checks that a server can send any messages during a call and the next call is still
+// answered. It tests stdio and HTTP.
 func TestOddMessagesOfServer(t *testing.T) {
 	for _, kind := range []struct{ modern, http bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		t.Run(fmt.Sprintf("modern %v, http %v", kind.modern, kind.http), func(t *testing.T) {
 			t.Parallel()
 			for _, m := range testenv.OddMessages("RUNNING", "NEXT", "1", "1") {
-				b := &babbler{modern: kind.modern, odd: m.Text}
+				b := &oddServer{modern: kind.modern, odd: m.Text}
 				s := ServerSpec{Name: "s", Dial: b.dial, Client: ClientFeatures{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
 				end := func() {}
 				if kind.http {
@@ -37,7 +37,7 @@ func TestOddMessagesOfServer(t *testing.T) {
 	}
 }
 
-// callTwice makes two calls. The first one may end in any way, but the second one must be answered.
+// callTwice makes two calls and checks that the second one is answered. The first one may end in any way.
 func callTwice(t *testing.T, p *Pool, name string) {
 	t.Helper()
 	peer := &core.ClientPeer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {

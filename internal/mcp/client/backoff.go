@@ -9,7 +9,7 @@ import (
 
 const (
 	firstDelay = 250 * time.Millisecond
-	openAfter  = 5 // failures in a row
+	openAfter  = 5 // number of failures in a row after which the circuit breaker opens
 	firstOpen  = 15 * time.Second
 	longestGap = 5 * time.Minute
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestBeginning checks that safePrefix, which cuts off all but the beginning of a text, leaves out an email address
-// or a number completely if the cut would fall into it.
-func TestBeginning(t *testing.T) {
+// TestSafePrefix checks safePrefix, which returns the beginning of a text. If the cut would fall into an email address
+// or a number, safePrefix must leave out all of it.
+func TestSafePrefix(t *testing.T) {
 	for _, value := range []string{"ann.holstad@corp.example", "4111 1111 1111 1111", "+47 2200-0001"} {
 		text := `{"message":"nobody like ` + value + ` here"}`
 		start, end := strings.Index(text, value), strings.Index(text, value)+len(value)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCall measures a call through the pool to a server in memory and to a process over its standard streams.
-// The time of the server is included.
+// BenchmarkCall measures a call through the pool, once to a server in memory and once to a process over its standard
+// streams. The time that the server needs is included.
 func BenchmarkCall(b *testing.B) {
 	for name, server := range map[string]ServerSpec{
 		"memory": {Name: "s", Dial: dialScripted(func(*scripted) {})},

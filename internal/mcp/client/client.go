@@ -16,9 +16,9 @@ import (
 
 // ClientFeatures lists what a server may request from the client that makes the calls, such as answers to forms.
 type ClientFeatures struct {
-	Elicit bool     // it may ask a person
-	Sample bool     // it may use the client's model
-	Roots  []string // URIs that it is told; none: it is told of no roots
+	Elicit bool     // the server may ask a person (elicitation)
+	Sample bool     // the server may use the client's model (sampling)
+	Roots  []string // URIs that the server gets as roots; if empty, roots are not supported
 }
 
 func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
@@ -35,9 +35,9 @@ func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offeredTo returns the capabilities of a client, as each request to a server declares them since protocol version
-// 2026-07-28. They contain a feature only if the settings allow it (c) and the client that the request is made for
-// has it (peer).
+// offeredTo returns the client capabilities that each request to a server declares since protocol version 2026-07-28.
+// They contain a feature only if the settings allow it for the server (c) and the client that makes the request has it
+// (peer).
 func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {

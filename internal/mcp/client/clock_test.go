@@ -203,7 +203,7 @@ func TestPageStopsTheClock(t *testing.T) {
 	})
 }
 
-// finished is a server process for tests that has already exited or, if lives is set, never exits.
+// finished is a server process for tests. It has already exited or, if the field lives is set, never exits.
 type finished struct {
 	lives   bool
 	stopped *bool
@@ -220,12 +220,12 @@ func (f finished) Done() <-chan struct{} {
 func (finished) State() string        { return "exit status 3" }
 func (f finished) Stop(time.Duration) { *f.stopped = true }
 
-// TestLastWords checks that errEnded waits for the process to exit and for the last lines of its log,
-// and for each no longer than the given patience.
-func TestLastWords(t *testing.T) {
+// TestLastLogLines checks that errEnded waits for the process to exit and then for the last lines of its log. Neither
+// wait may take longer than the argument patience.
+func TestLastLogLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		lives   bool
-		lines   time.Duration // when the last lines have been read; never if 0
+		lines   time.Duration // time after which the last lines have been read; 0 means never
 		takes   time.Duration
 		says    string
 		stopped bool
@@ -252,15 +252,15 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// memories starts servers within this process. Each call is answered with everything that the server was ever sent
-// and with the number of the connection. If delays has a function for the called tool, the server answers when the
-// function returns.
-type memories struct {
+// rememberingServers starts servers within this process. Each server answers a call with everything that it was ever
+// sent and with the number of the connection. If delays has a function for the called tool, the server answers when
+// the function returns.
+type rememberingServers struct {
 	delays map[string]func()
 	made   atomic.Int64
 }
 
-func (m *memories) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+func (m *rememberingServers) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	number := m.made.Add(1)
 	var heard []string
 	return dialScripted(func(s *scripted) {
@@ -276,21 +276,21 @@ func (m *memories) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	})(ctx)
 }
 
-// TestIdle checks that an instance without calls ends after Idle, never during a call, and that the
-// next call starts another. Listing tools does not keep an instance alive.
-func TestIdle(t *testing.T) {
+// TestIdleInstanceEnds checks that an instance without calls ends after the time Idle, but not during a call, and that
+// the next call starts another instance. Listing tools does not keep an instance alive.
+func TestIdleInstanceEnds(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := memories{delays: map[string]func(){"late": func() { time.Sleep(time.Minute) }}}
+				m := rememberingServers{delays: map[string]func(){"late": func() { time.Sleep(time.Minute) }}}
 				p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Idle: 10 * time.Second, CallTimeout: time.Hour})
-				_, first := tell(t, p, caller, "1", "a")
+				_, first := callWithText(t, p, caller, "1", "a")
 				heard, late, err := tells(t.Context(), p, caller, "1", "late", "b") // the call takes longer than Idle
 				if err != nil || late != first || !strings.Contains(heard, `"a"`) {
 					t.Errorf("%q by %s, %v; it was %s", heard, late, err, first)
 				}
 				time.Sleep(9 * time.Second)
-				if _, again := tell(t, p, caller, "1", "b"); again != first {
+				if _, again := callWithText(t, p, caller, "1", "b"); again != first {
 					t.Errorf("answered by %s; %s was not idle for long enough", again, first)
 				}
 				for range 9 { // listing is not a call
@@ -305,7 +305,7 @@ func TestIdle(t *testing.T) {
 				if caller == "" && st.State == StateReady || st.Instances > 0 || st.LastError != nil || st.Failures != 0 {
 					t.Errorf("it should be idle, without having failed: %+v", st)
 				}
-				if heard, second := tell(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
+				if heard, second := callWithText(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
 					t.Errorf("%q by %s again", heard, second)
 				}
 			})
@@ -316,7 +316,7 @@ func TestIdle(t *testing.T) {
 func TestInstanceCapWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		m := memories{delays: map[string]func(){"slow": func() { <-release }}}
+		m := rememberingServers{delays: map[string]func(){"slow": func() { <-release }}}
 		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Instances: 1, CallTimeout: time.Hour})
 		answered := make(chan error, 1)
 		go func() {
@@ -335,7 +335,7 @@ func TestInstanceCapWaits(t *testing.T) {
 			t.Errorf("carol gave up after %s, want %s", took, roomPatience/2+roomPatience)
 		}
 		time.AfterFunc(roomPatience/2, func() { close(release) })
-		if heard, _ := tell(t, p, "bob", "1", "b"); strings.Contains(heard, `"a"`) {
+		if heard, _ := callWithText(t, p, "bob", "1", "b"); strings.Contains(heard, `"a"`) {
 			t.Errorf("bob got alice's instance: %s", heard)
 		}
 		if err := <-answered; err != nil {

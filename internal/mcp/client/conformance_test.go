@@ -74,7 +74,7 @@ func conformanceClient(server string) int {
 	return status
 }
 
-// accept answers a form with the default values of its fields.
+// accept fills in a form: it answers with the default values of the form's fields.
 func accept(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	var form struct {
 		Schema struct {
@@ -137,7 +137,7 @@ func conformanceCalls(scenario string, given conformanceContext, tools []json.Ra
 }
 
 // conformanceAuth returns the Authorizer for scenarios about authorization, and nil for others. The suite's
-// authorization server redirects the browser back at once.
+// authorization server redirects the browser back immediately.
 func conformanceAuth(scenario, server string, given conformanceContext) Authorizer {
 	if !strings.HasPrefix(scenario, "auth/") {
 		return nil
@@ -148,14 +148,14 @@ func conformanceAuth(scenario, server string, given conformanceContext) Authoriz
 		return nil
 	}
 	return oauth.New(oauth.Options{
-		Server: "s", URL: server, Open: browse,
+		Server: "s", URL: server, Open: followRedirects,
 		Store:    oauth.Open(dir, func() ([]byte, error) { return make([]byte, 32), nil }),
 		Settings: oauth.Settings{ClientID: given.ClientID, ClientSecret: given.ClientSecret, ClientMetadata: "https://conformance-test.local/client-metadata.json"},
 	})
 }
 
-// browse simulates a browser whose user agrees to the login: it opens the address and follows its redirects.
-func browse(ctx context.Context, address string) error {
+// followRedirects simulates a browser whose user agrees to the login: it opens the address and follows its redirects.
+func followRedirects(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Names of the transports to a server.
+// transportStdio and the following constants name the transports to a server.
 const (
 	transportStdio = "stdio"
 	transportHTTP  = "http"
@@ -38,7 +38,7 @@ const (
 type protocolEra struct {
 	transport string
 	protocol  string
-	probe     time.Duration // how long server/discover may take
+	probe     time.Duration // timeout for server/discover
 }
 
 func firstEra(spec ServerSpec) protocolEra {
@@ -119,7 +119,7 @@ func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, 
 		}
 		s := &serverSession{
 			sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client,
-			self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{},
+			self: self, level: c.level, sharedStream: c.spec.URL != "", streams: map[string]context.CancelFunc{},
 			listed: newListed(),
 		}
 		s.setLevel(c.level())

@@ -19,7 +19,7 @@ func engine() {
 	servers := []ServerSpec{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
 	for i := range servers {
 		servers[i].Name = fmt.Sprint(i)
-		servers[i].Env = map[string]string{marker: os.Getenv(marker)}
+		servers[i].Env = map[string]string{processMarker: os.Getenv(processMarker)}
 	}
 	p := New(servers, Options{Processes: reaper.New(os.Args[0], "reaper")})
 	p.ListAll(context.Background(), func(_ string, _ ToolListing, err error) {
@@ -36,7 +36,7 @@ func engine() {
 func TestNothingOutlivesTheEngine(t *testing.T) {
 	mark := fmt.Sprintf("%d-engine", os.Getpid())
 	cmd := exec.Command(os.Args[0], "engine")
-	cmd.Env = append(os.Environ(), marker+"="+mark)
+	cmd.Env = append(os.Environ(), processMarker+"="+mark)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

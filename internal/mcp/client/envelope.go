@@ -7,16 +7,16 @@ import (
 	"retort/internal/core"
 )
 
-// keptInline is the size of the largest values, in bytes, that stay in the outline of a message that is stored on
-// disk. Larger texts and data of a result are left out of the outline and read from disk when needed.
+// keptInline is the maximum size in bytes of a value that stays in the outline of a message that is stored on disk.
+// Larger texts and data of a result are left out of the outline and read from disk when needed.
 const keptInline = 64 << 10
 
 // envelopeReader reads a message piece by piece. It keeps the envelope (outline) of the message, which is the message
 // without the large texts and data of its result, and the positions of the omitted parts in the message.
 type envelopeReader struct {
 	scan     jsonscan.Scanner
-	limit    int // of the skeleton
-	keep     int // how large a part is that stays in it
+	limit    int // maximum size of the skeleton (outline), in bytes
+	keep     int // maximum size in bytes of a value that stays in the skeleton
 	skeleton []byte
 	parts    []core.SpooledPart
 	levels   []openContainer
@@ -26,8 +26,8 @@ type envelopeReader struct {
 
 // openContainer represents a JSON object or array that the reader is currently in, with the position in it.
 type openContainer struct {
-	key   []byte // the last one, with quotes, cut
-	index int    // in an array
+	key   []byte // the last key in this object, with its quotes, possibly truncated
+	index int    // index of the current element, if this is an array
 	seen  map[string]bool
 }
 
@@ -35,13 +35,13 @@ type openContainer struct {
 // message's outline if it becomes too large.
 type candidatePart struct {
 	core.SpooledPart
-	mark  int // of the skeleton
+	mark  int // offset in the skeleton at which the value begins
 	depth int
 	cut   bool
 }
 
 const (
-	deepestLevel = 5 // result.content[i].resource.blob
+	deepestLevel = 5 // depth of the deepest value that may be left out: result.content[i].resource.blob
 	longestKey   = 32
 )
 
@@ -50,8 +50,8 @@ var (
 	errBulky = errors.New("it is too large in parts other than text, bytes and structuredContent")
 )
 
-// writeBytes scans p, the next bytes of the message. If it finds an error, it stores the error in err and returns the
-// part of p that was not scanned. After an earlier error it scans nothing and returns p.
+// writeBytes scans p, the next bytes of the message. If it finds an error, it stores the error in the field err and
+// returns the part of p that was not scanned. After an earlier error it scans nothing and returns p.
 func (e *envelopeReader) writeBytes(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)

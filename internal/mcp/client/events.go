@@ -11,9 +11,9 @@ import (
 
 // serverSentEvent is one event of a stream of server-sent events.
 type serverSentEvent struct {
-	name  string // "message" if the server gave none
+	name  string // name of the event; "message" if the server gave none
 	data  []byte
-	large *spooledMessage // instead of data
+	large *spooledMessage // event data that is stored on disk; set instead of data
 }
 
 // eventReader reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or
@@ -21,10 +21,10 @@ type serverSentEvent struct {
 type eventReader struct {
 	lines *lineReader
 	limit int64
-	data  messageMemory // of an event with several lines
+	data  messageMemory // data of an event that has several data lines
 
-	id    string        // of the last event that had one
-	retry time.Duration // asked for by the server, 0 if not
+	id    string        // id of the last event that had one
+	retry time.Duration // reconnection delay that the server has requested; 0 if none
 }
 
 const (

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Bounds on how much of an oversized line is skipped before the stream counts as broken: skipFactor times the size
-// limit, and at least leastSkip bytes.
+// skipFactor and leastSkip bound how much of an oversized line is skipped before the stream counts as broken. The
+// bound is skipFactor times the size limit, and at least leastSkip bytes.
 const (
 	skipFactor = 8
 	leastSkip  = 64 << 20
@@ -24,7 +24,7 @@ const (
 // If endless is set, the end of the line was not found, and reading cannot continue.
 type tooLong struct {
 	limit   int64
-	id      jsonrpc.ID // of the response that the line was, if it could be seen
+	id      jsonrpc.ID // id of the call that the skipped line answers, if the id was found
 	endless bool
 }
 
@@ -34,8 +34,8 @@ func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e
 type lineReader struct {
 	in     *bufio.Reader
 	limit  int64
-	spool  *spoolDir // nil: what does not fit into memory is skipped
-	prefix []byte    // with which lines begin that may go there, and without which they do
+	spool  *spoolDir // folder for lines that do not fit into memory; if nil, such lines are skipped
+	prefix []byte    // only lines with this prefix may be stored on disk, and they are stored without it
 	ctx    context.Context
 	messageMemory
 }
@@ -154,12 +154,12 @@ type idFinder struct {
 	depth   int
 	quoted  bool
 	escaped bool
-	value   bool   // after a colon at depth 1
-	token   []byte // the current string or number at depth 1, cut
-	key     []byte // the last key at depth 1, cut
+	value   bool   // the reader is behind a colon at depth 1, so a member's value comes next
+	token   []byte // string or number at depth 1 that is being read, possibly truncated
+	key     []byte // last key at depth 1, possibly truncated
 	found   []byte
-	answers bool // there is a member "jsonrpc" or "result"
-	asks    bool // there is a member "method"
+	answers bool // the object has a member "jsonrpc" or "result", as a response has
+	asks    bool // the object has a member "method", as a request has
 }
 
 const idWidth = 64

@@ -19,15 +19,15 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// babbler is a server that sends odd messages before it answers the first tool call.
-type babbler struct {
+// oddServer is a server that sends odd messages, such as invalid ones, before it answers the first tool call.
+type oddServer struct {
 	modern bool
 	odd    string
 	once   sync.Once
 }
 
 // answer returns the lines with which the server answers one line of its client, or "" if it does not answer.
-func (b *babbler) answer(line []byte) string {
+func (b *oddServer) answer(line []byte) string {
 	var m struct {
 		ID     json.RawMessage
 		Method string
@@ -53,14 +53,14 @@ func (b *babbler) answer(line []byte) string {
 
 // oddFor returns the odd text that the server sends. It contains the id of the call in progress and the id of the
 // call after that.
-func (b *babbler) oddFor(id json.RawMessage) string {
+func (b *oddServer) oddFor(id json.RawMessage) string {
 	var n int
 	_ = json.Unmarshal(id, &n)
 	return strings.NewReplacer("RUNNING", string(id), "NEXT", fmt.Sprint(n+1)).Replace(b.odd)
 }
 
 // dial connects to the server over a pipe.
-func (b *babbler) dial(context.Context) (io.ReadWriteCloser, error) {
+func (b *oddServer) dial(context.Context) (io.ReadWriteCloser, error) {
 	ours, theirs := net.Pipe()
 	go func() {
 		defer theirs.Close()
@@ -86,7 +86,7 @@ func (b *babbler) dial(context.Context) (io.ReadWriteCloser, error) {
 }
 
 // ServeHTTP answers requests with JSON, or with an event stream if there are several messages.
-func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *oddServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	text := b.answer(body)
 	lines := strings.Split(text, "\n")
@@ -124,7 +124,7 @@ func FuzzServerMessages(f *testing.F) {
 		if len(raw) > 1<<16 || len(choices) > 200 {
 			t.Skip("more than is needed")
 		}
-		b := &babbler{modern: kind&1 != 0, odd: testenv.MakeMessages(choices) + "\n" + string(raw)}
+		b := &oddServer{modern: kind&1 != 0, odd: testenv.MakeMessages(choices) + "\n" + string(raw)}
 		s := ServerSpec{Name: "s", Dial: b.dial, Client: ClientFeatures{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
 		if kind&2 != 0 {
 			ts := httptest.NewServer(b)

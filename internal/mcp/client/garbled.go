@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// refuseText counts a text that is not a valid message. If the text looks like the answer to a pending call, that
-// call fails at once, because no other answer will come. It returns the id of that call, or an invalid id.
+// refuseText counts a text that is not a valid message. If the text looks like the answer to a pending call, that call
+// fails immediately, because no other answer will come. It returns the id of that call, or an invalid id.
 func (l *serverLink) refuseText(data []byte) jsonrpc.ID {
 	why := "it is not a JSON-RPC 2.0 message"
 	switch {

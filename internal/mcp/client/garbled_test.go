@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// wide encodes a text in UTF-16, little endian.
-func wide(text string) string {
+// utf16LE encodes a text in little-endian UTF-16.
+func utf16LE(text string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(text)) {
 		b.WriteByte(byte(u))
@@ -23,7 +23,7 @@ func wide(text string) string {
 	return b.String()
 }
 
-// TestGarbledAnswer checks that an answer that is not a valid message fails its call at once with an error that
+// TestGarbledAnswer checks that an answer that is not a valid message fails its call immediately with an error that
 // blames the server. Other lines that contain the same id fail no call.
 func TestGarbledAnswer(t *testing.T) {
 	for name, answer := range map[string]string{
@@ -44,7 +44,7 @@ func TestGarbledAnswer(t *testing.T) {
 				s.on["tools/call"] = func(s *scripted, r request) bool {
 					line := fmt.Sprintf(strings.ReplaceAll(answer, "UTF-16", `{"jsonrpc":"2.0","id":%s,"result":{}}`), r.ID)
 					if answer == "UTF-16" {
-						line = wide(line)
+						line = utf16LE(line)
 					}
 					s.line("%s", line)
 					return true

@@ -24,9 +24,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// marker names the environment variable that is set in the server processes of a test, so that the test can find
+// processMarker names the environment variable that is set in the server processes of a test, so that the test can find
 // them.
-const marker = "RETORT_TEST_MARKER"
+const processMarker = "RETORT_TEST_MARKER"
 
 // newPool returns a pool that is closed at the end of the test. After that, it checks that all processes of servers
 // have ended and that testenv.CheckLeaks finds nothing. The timeouts that servers do not set are longer than
@@ -42,7 +42,7 @@ func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 		s.probe = orDuration(s.probe, 2*testenv.Patience)
 		s.exit = orDuration(s.exit, 2*testenv.Patience)
 		if s.Command != "" {
-			env := map[string]string{marker: mark}
+			env := map[string]string{processMarker: mark}
 			for k, v := range s.Env {
 				env[k] = v
 			}
@@ -64,7 +64,8 @@ func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	return p
 }
 
-// hostileServer returns a ServerSpec that runs this test binary as a server, which misbehaves as mode says.
+// hostileServer returns a ServerSpec that runs this test binary as a misbehaving server. The argument mode names the
+// misbehaviour.
 func hostileServer(mode string) ServerSpec {
 	return ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }
@@ -87,7 +88,7 @@ func markedProcesses(mark string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		env, _ := os.ReadFile(path)
-		if strings.Contains("\x00"+string(env), "\x00"+marker+"="+mark+"\x00") {
+		if strings.Contains("\x00"+string(env), "\x00"+processMarker+"="+mark+"\x00") {
 			var pid int
 			fmt.Sscan(filepath.Base(filepath.Dir(path)), &pid)
 			pids = append(pids, pid)

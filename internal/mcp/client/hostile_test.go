@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// request is a message that a test server receives.
+// request represents a message that a test server receives.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -135,14 +135,14 @@ var atStart = map[string]func(s *scripted){
 	"rubbish": func(s *scripted) {
 		fmt.Fprint(s.out, "> starting up\nnpm notice\n\n{\"level\":\"info\"}\n42\nno newline before the first message: ")
 	},
-	"flood stderr": func(*scripted) { flood(os.Stderr, 100<<20) },
+	"flood stderr": func(*scripted) { writeLongLine(os.Stderr, 100<<20) },
 	"ignore term": func(*scripted) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	},
 	"grandchildren": func(*scripted) { _ = exec.Command("sh", "-c", "sleep 1000 & sleep 1000").Start() },
 }
 
-var heard []string // by the server that remembers
+var heard []string // everything that the server of this process was sent, for the mode that repeats it
 
 var atEnd = map[string][]func(){
 	"ignore term": {forever},
@@ -221,12 +221,12 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 			return false
 		}
 		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","result":{"content":[{"type":"text","id":99,"text":"`)
-		flood(s.out, 300<<20)
+		writeLongLine(s.out, 300<<20)
 		fmt.Fprintf(s.out, "\"}]},\"id\":%s}\n", r.ID)
 		return true
 	}},
 	"endless line": {"tools/call": func(s *scripted, r request) bool {
-		flood(s.out, 1<<40)
+		writeLongLine(s.out, 1<<40)
 		return true
 	}},
 	"cursor loop": {"tools/list": func(s *scripted, r request) bool {
@@ -351,8 +351,8 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	}},
 }
 
-// flood writes one very long line: n bytes without a newline.
-func flood(w io.Writer, n int64) {
+// writeLongLine writes one very long line: n bytes without a newline.
+func writeLongLine(w io.Writer, n int64) {
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	for ; n > 0; n -= int64(len(chunk)) {
 		if _, err := w.Write(chunk[:min(n, int64(len(chunk)))]); err != nil {

@@ -162,11 +162,11 @@ func TestHTTPListensFirst(t *testing.T) {
 func TestHTTPNoticeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &httpScript{}
-		var hanging atomic.Int64
+		var hangingServer atomic.Int64
 		s := serveInBubble(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			if strings.Contains(string(body), methodCancelled) || strings.Contains(string(body), methodCall) {
-				hanging.Add(1)
+				hangingServer.Add(1)
 				<-r.Context().Done()
 				return
 			}
@@ -178,7 +178,7 @@ func TestHTTPNoticeHangs(t *testing.T) {
 		_, err := p.Call(t.Context(), "s", "t", nil)
 		wantError(t, err, core.KindUpstreamTimeout)
 		synctest.Wait()
-		if n := hanging.Load(); n != 2 {
+		if n := hangingServer.Load(); n != 2 {
 			t.Fatalf("%d requests came, want the call and the notification of its cancellation", n)
 		}
 		began := time.Now()

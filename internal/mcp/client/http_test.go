@@ -149,8 +149,8 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 // httpScript is an HTTP server of protocol version 2025-11-25 with sessions. If the functions call and get are set,
 // they answer tool calls and GET requests instead of the server's correct behaviour.
 type httpScript struct {
-	call func(w http.ResponseWriter, r *http.Request, req request) // of tools/call; nil is proper
-	get  http.HandlerFunc                                          // nil answers 405
+	call func(w http.ResponseWriter, r *http.Request, req request) // handles tools/call; nil means correct behaviour
+	get  http.HandlerFunc                                          // handles GET requests; nil means to answer 405
 
 	mu       sync.Mutex
 	sessions map[string]bool
@@ -284,7 +284,7 @@ func TestHTTPHostile(t *testing.T) {
 		call    func(http.ResponseWriter, *http.Request, request)
 		kind    core.Kind
 		text    string
-		unknown bool // outcome
+		unknown bool // the call's outcome must be unknown (ErrOutcomeUnknown)
 	}{
 		"500":         {write(500, "text/plain", "stack\n trace"), core.KindUpstreamGone, "HTTP 500 (Internal Server Error): stack trace", true},
 		"502 in HTML": {write(502, "text/html", "<html>"), core.KindUpstreamGone, "HTTP 502 (Bad Gateway)", true},
@@ -308,18 +308,18 @@ func TestHTTPHostile(t *testing.T) {
 		"hang up": {func(w http.ResponseWriter, _ *http.Request, _ request) { hangUp(w) }, core.KindUpstreamGone, "connection to the server failed", true},
 		"huge JSON": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
-			flood(w, 1<<40)
+			writeLongLine(w, 1<<40)
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"huge event": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: ")
-			flood(w, 1<<40)
+			writeLongLine(w, 1<<40)
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			flood(z, 64<<20)
+			writeLongLine(z, 64<<20)
 			z.Close()
 		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"401": {func(w http.ResponseWriter, _ *http.Request, _ request) {

@@ -27,7 +27,7 @@ type httpEndpoint struct {
 	headers map[string]string
 	client  *http.Client
 
-	auth        Authorizer // may be nil
+	auth        Authorizer // obtains credentials for requests; may be nil
 	authorizing sync.Mutex
 }
 
@@ -105,7 +105,7 @@ type httpMessage struct {
 	url    *url.URL
 	body   []byte
 	header http.Header
-	sent   func() // told, if set, that the server may have seen the request
+	sent   func() // called when the request has been written, so that the server may have seen it; may be nil
 }
 
 // maxAuthorizations bounds how often one message is sent again with other credentials. It is 2: the first time with a

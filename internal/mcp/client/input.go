@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the questions of a server. It may answer one request with questions maxRounds times, and ask maxNeeds
-// questions at once.
+// maxRounds and maxNeeds bound the questions of a server. It may answer one request with questions maxRounds times,
+// and ask at most maxNeeds questions each time.
 const (
 	maxRounds = 8
 	maxNeeds  = 8
@@ -24,7 +24,7 @@ type inputRequired struct {
 	State    json.RawMessage       `json:"requestState"`
 }
 
-// serverAsks represents a question: one request in which a server asks the client for something.
+// serverAsks represents one question of a server: a request in which it asks the client for something.
 type serverAsks struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`

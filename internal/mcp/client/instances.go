@@ -12,18 +12,18 @@ import (
 // Isolation determines which callers share an instance of a server, and with it the server's memory and credentials.
 type Isolation string
 
-// The isolations. The zero value means IsolationPrincipal for a server that has an Authorizer or is Stateful,
-// otherwise IsolationShared.
+// IsolationShared and the following constants are the isolations. The zero value means IsolationPrincipal for a server
+// that has an Authorizer or is Stateful, otherwise IsolationShared.
 const (
-	IsolationShared    Isolation = "shared"    // all do
-	IsolationPrincipal Isolation = "principal" // all sessions of a principal
-	IsolationSession   Isolation = "session"   // only calls of one session of a principal
+	IsolationShared    Isolation = "shared"    // all callers share one instance
+	IsolationPrincipal Isolation = "principal" // all sessions of a principal share one instance
+	IsolationSession   Isolation = "session"   // each session of a principal has its own instance
 )
 
 const (
 	defaultIdle      = 10 * time.Minute
 	defaultInstances = 16
-	roomPatience     = 10 * time.Second // for an instance to become idle when there are too many
+	roomPatience     = 10 * time.Second // how long to wait for an instance to become idle if there are too many
 )
 
 // effectiveIsolation returns the isolation in effect, which is the default if none is set.
@@ -52,24 +52,24 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 
 // instancePool manages the instances of one server: processes or connections, each with its own state at the server.
 // The main instance lists the tools and serves callers without an instance of their own. Other instances are created
-// when needed. They end when they have been idle for some time. An idle instance ends at once if another caller needs
-// an instance and their number has reached its limit.
+// when needed. They end when they have been idle for some time. An idle instance ends immediately if another caller
+// needs an instance and their number has reached its limit.
 type instancePool struct {
-	main *serverConn
-	make func(core.Caller) *serverConn
-	keep Isolation
-	idle time.Duration
-	most int
-	wait time.Duration // for room
-	born uint64        // revision of the Pool at which it was put; 0 from the beginning on
+	main          *serverConn
+	make          func(core.Caller) *serverConn
+	keep          Isolation
+	idle          time.Duration
+	most          int
+	wait          time.Duration // how long a caller waits for room for another instance
+	addedRevision uint64        // revision of the Pool when the server was added; 0 for the Pool's first servers
 
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	why     *core.Error // why it is closed; nil: the Pool is
+	why     *core.Error // reason why the server was dropped; nil if it was not, or if the whole Pool is closed
 	own     map[core.Caller]*pooledInstance
-	closing int           // that have left own and still run
-	room    chan struct{} // closed when there may be room
+	closing int           // number of instances that are no longer in own and have not ended yet
+	room    chan struct{} // closed when there may be room for another instance
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -78,7 +78,7 @@ type pooledInstance struct {
 	*serverConn
 	owner  core.Caller
 	users  int
-	used   time.Time // when the last one left
+	used   time.Time // time at which the last use ended
 	expiry *time.Timer
 }
 

@@ -15,16 +15,17 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// remembering returns a server that answers with everything that its process was ever sent, and with its process id.
-func remembering(isolation Isolation) ServerSpec {
+// rememberingServer returns a server that answers each call with everything that its process was ever sent, and with
+// its process id.
+func rememberingServer(isolation Isolation) ServerSpec {
 	s := hostileServer("remembers")
 	s.Isolation = isolation
 	return s
 }
 
-// tell sends a text to a server for a caller. It returns everything that the server's process was ever sent, and its
-// process id.
-func tell(t *testing.T, p *Pool, principal, session, what string) (heard, pid string) {
+// callWithText calls a server with a text on behalf of a caller. It returns everything that the server's process was
+// ever sent, and its process id.
+func callWithText(t *testing.T, p *Pool, principal, session, what string) (heard, pid string) {
 	t.Helper()
 	heard, pid, err := tells(t.Context(), p, principal, session, "t", what)
 	if err != nil {
@@ -64,13 +65,13 @@ func TestIsolation(t *testing.T) {
 		{IsolationSession, false, 5, func(a, b core.Caller) bool { return a == b }},
 	} {
 		t.Run(fmt.Sprintf("%s %v", c.isolation, c.stateful), func(t *testing.T) {
-			s := remembering(c.isolation)
+			s := rememberingServer(c.isolation)
 			s.Stateful = c.stateful
 			p := newPool(t, Options{}, s)
 			pids, owners := map[string]bool{}, map[string]core.Caller{}
 			for round := range 2 {
 				for _, caller := range callers {
-					heard, pid := tell(t, p, caller.Principal, caller.Session, fmt.Sprintf("%s%s%d", caller.Principal, caller.Session, round))
+					heard, pid := callWithText(t, p, caller.Principal, caller.Session, fmt.Sprintf("%s%s%d", caller.Principal, caller.Session, round))
 					pids[pid], owners[caller.Principal+caller.Session+fmt.Sprint(round)] = true, caller
 					for word, other := range owners {
 						if has := strings.Contains(heard, `"`+word+`"`); has != c.shares(caller, other) {
@@ -86,9 +87,9 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestListingNeedsNoOther checks that listing tools for a caller uses the main instance and starts no other.
+// TestListingNeedsNoOther checks that listing tools for a caller uses the main instance and starts no other instance.
 func TestListingNeedsNoOther(t *testing.T) {
-	p := newPool(t, Options{}, remembering(IsolationPrincipal))
+	p := newPool(t, Options{}, rememberingServer(IsolationPrincipal))
 	for range 3 {
 		if _, err := p.List(core.WithCaller(t.Context(), core.Caller{Principal: "alice"}), "s"); err != nil {
 			t.Fatal(err)
@@ -104,17 +105,17 @@ func TestListingNeedsNoOther(t *testing.T) {
 func TestIdleProcess(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {
-			s := remembering(IsolationPrincipal)
+			s := rememberingServer(IsolationPrincipal)
 			s.Idle = 50 * time.Millisecond
 			p := newPool(t, Options{}, s)
-			_, first := tell(t, p, caller, "1", "a")
+			_, first := callWithText(t, p, caller, "1", "a")
 			testenv.WaitUntil(t, "the process has ended", func() bool {
-				return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) == 0 && p.StatusOf("s").PID == 0
+				return len(markedProcesses(p.servers["s"].main.spec.Env[processMarker])) == 0 && p.StatusOf("s").PID == 0
 			})
 			if st := p.StatusOf("s"); st.LastError != nil || st.Failures != 0 {
 				t.Errorf("being idle counts as a failure: %+v", st)
 			}
-			if heard, second := tell(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
+			if heard, second := callWithText(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
 				t.Errorf("%q by %s again", heard, second)
 			}
 		})
@@ -140,22 +141,23 @@ func TestNeverIdle(t *testing.T) {
 	}
 }
 
-// TestInstanceCap checks that beyond the limit of instances, the one that has been idle longest ends for a new one.
+// TestInstanceCap checks what happens when the limit of instances is reached: the instance that has been idle longest
+// ends to make room for a new one.
 func TestInstanceCap(t *testing.T) {
-	s := remembering(IsolationPrincipal)
+	s := rememberingServer(IsolationPrincipal)
 	s.Instances = 2
 	p := newPool(t, Options{}, s)
-	_, alice := tell(t, p, "alice", "1", "a")
-	_, bob := tell(t, p, "bob", "1", "b")
-	_, again := tell(t, p, "alice", "1", "a2")
-	tell(t, p, "carol", "1", "c")
+	_, alice := callWithText(t, p, "alice", "1", "a")
+	_, bob := callWithText(t, p, "bob", "1", "b")
+	_, again := callWithText(t, p, "alice", "1", "a2")
+	callWithText(t, p, "carol", "1", "c")
 	if again != alice {
 		t.Error("alice's process was taken although there was room")
 	}
-	if _, pid := tell(t, p, "alice", "1", "a3"); pid != alice {
+	if _, pid := callWithText(t, p, "alice", "1", "a3"); pid != alice {
 		t.Error("bob was idle for longer than alice")
 	}
-	if heard, pid := tell(t, p, "bob", "1", "b2"); pid == bob || strings.Contains(heard, `"b"`) {
+	if heard, pid := callWithText(t, p, "bob", "1", "b2"); pid == bob || strings.Contains(heard, `"b"`) {
 		t.Errorf("%q by %s again", heard, pid)
 	}
 	if n := p.StatusOf("s").Instances; n > 2 {
@@ -166,7 +168,7 @@ func TestInstanceCap(t *testing.T) {
 // TestManyInstances checks that many concurrent callers with short-lived instances never see each other's data, and
 // that the limit of instances holds.
 func TestManyInstances(t *testing.T) {
-	var m memories
+	var m rememberingServers
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationSession, Instances: 3, Idle: time.Millisecond})
 	p.servers["s"].wait = testenv.Patience
 	var wg sync.WaitGroup

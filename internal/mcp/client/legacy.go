@@ -21,7 +21,7 @@ type sseWire struct {
 	in     *eventReader
 	limit  int64
 	link   *serverLink
-	ctx    context.Context // ends with the wire
+	ctx    context.Context // context of the connection; it ends when the connection is closed
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 

@@ -98,7 +98,7 @@ func (s *serverConn) finishDial(d *pendingDial, took time.Duration) {
 		s.noteFailure(d.err)
 		return
 	}
-	s.session, s.era, s.took = d.session, d.session.era, took
+	s.session, s.era, s.connectDuration = d.session, d.session.era, took
 	s.last = d.session.listingOf()
 	s.connects++
 	s.lastErr = nil

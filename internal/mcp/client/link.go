@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Names of the MCP methods that a link handles specially.
+// methodDiscover and the following constants name the MCP methods and notifications that a link handles specially.
 const (
 	methodDiscover    = "server/discover"
 	methodInitialize  = "initialize"
@@ -56,8 +56,8 @@ type messageWire interface {
 // outgoingMessage represents a message to be sent to the server.
 type outgoingMessage struct {
 	msg  jsonrpc.Message
-	data []byte       // msg encoded, without a newline
-	call *pendingCall // nil unless msg is a call
+	data []byte       // the encoded msg, without a newline
+	call *pendingCall // the pending call that msg makes; nil if msg is not a call
 }
 
 // noteRefused records that the server refused a message because of its credentials, so that the message had no
@@ -72,25 +72,27 @@ func (m outgoingMessage) noteRefused(err *core.Error) {
 type pendingCall struct {
 	id     jsonrpc.ID
 	method string
-	sent   atomic.Bool // the server may have seen the request
+	sent   atomic.Bool // the request was sent, so that the server may have seen it
 
 	// answered is closed when the answer is stored in the fields result and err. It is nil for calls that the SDK
 	// makes.
 	answered chan struct{}
-	result   json.RawMessage // exactly as received
+	result   json.RawMessage // result of the call, exactly as received
 	err      error
 
 	// ctx is the context of a request that is made for a client, such as a tool call.
 	ctx  context.Context
 	peer *core.ClientPeer
-	page *core.Error // why a page was not opened that the server wanted opened
+	// page is the reason why a page was not opened that the server wanted to be opened. It is nil if there was no such
+	// page.
+	page *core.Error
 
-	agreed chan []string // of a subscription: the resources that the server tells of
+	agreed chan []string // receives the resources of which the server reports changes, if the call is a subscription
 
-	spools  bool // the answer may be one that is not in memory
-	spooled *core.SpooledAnswer
-	parked  *spooledMessage    // the answer, on disk until there is memory for it
-	fresh   *memory.MemoryHold // what the answer takes until it is admitted
+	spools           bool // the caller accepts an answer that is on disk instead of in memory
+	spooled          *core.SpooledAnswer
+	parked           *spooledMessage    // answer that stays on disk until there is memory for it
+	unadmittedMemory *memory.MemoryHold // memory reserved for the answer until the answer is admitted
 }
 
 // serverLink is the connection to a server. The SDK uses it only to connect. Afterwards the link lists and calls
@@ -101,36 +103,41 @@ type pendingCall struct {
 type serverLink struct {
 	wire    messageWire
 	rubbish *strayOutput
-	changed func() // tools/list_changed
+	changed func() // called when the server sends tools/list_changed
 	probe   time.Duration
 	account memoryAccount
 
-	client ClientFeatures                              // what the server may have of it
-	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
+	client ClientFeatures // features of the client that the server may use
+	// news is called for notifications about resources and prompts. It may be nil.
+	news func(method string, params json.RawMessage)
 
-	received atomic.Int64 // bytes or messages that the server has sent so far
-	outdated atomic.Bool  // the server has said since it was last listed that its tools changed
+	received atomic.Int64 // grows with the bytes or messages that the server sends
+	outdated atomic.Bool  // the server has announced a change of its tools since it was last listed
 
-	incoming  chan jsonrpc.Message
-	answering chan struct{} // bounds the answers under way to the server's requests
-	asking    chan struct{} // bounds what waits for a person
+	incoming chan jsonrpc.Message
+	// answering holds an item for each answer to a server's request that is being sent. Its capacity bounds their
+	// number.
+	answering chan struct{}
+	// asking holds an item for each request of the server that waits for a person. Its capacity bounds their number.
+	asking chan struct{}
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*pendingCall
-	tokens   map[string]*pendingCall // of progress
-	followed int64                   // tokens made so far
+	tokens   map[string]*pendingCall // maps progress tokens to the calls that they belong to
+	followed int64                   // number of progress tokens made so far
 	asks     map[jsonrpc.ID]context.CancelFunc
-	pages    map[string]chan struct{} // by the id of the elicitation, closed when it is complete
-	last     int64                    // the highest id so far; the SDK makes no calls after it has connected
-	probing  jsonrpc.ID               // of server/discover
-	answered bool                     // the server has answered something
-	tasks    bool                     // its tools can be called as tasks of 2025-11-25
-	modern   bool                     // the probe was answered after all, too late
-	cause    *core.Error              // why the link is down
+	// pages maps ids of elicitations to channels that are closed when the person has finished with the page.
+	pages    map[string]chan struct{}
+	last     int64       // highest request id so far; the SDK makes no calls after it has connected
+	probing  jsonrpc.ID  // id of the request server/discover while it waits for an answer
+	answered bool        // the server has answered a request
+	tasks    bool        // the server's tools can be called as tasks of protocol version 2025-11-25
+	modern   bool        // the server has answered server/discover, but after its timeout
+	cause    *core.Error // reason why the link is down; nil while it works
 
-	subscribed changeSubscription // to what changes
+	subscribed changeSubscription // subscription to changes of the server's lists
 
-	ctx  context.Context // ends when the link goes down
+	ctx  context.Context // context of the link; it ends when the link goes down
 	down context.CancelFunc
 }
 
@@ -206,7 +213,7 @@ func (l *serverLink) dropCall(x *pendingCall) {
 		_ = x.parked.Close()
 		x.parked = nil
 	}
-	x.fresh.Free()
+	x.unadmittedMemory.Free()
 }
 
 // forgetCall removes a call whose caller no longer waits.
@@ -290,13 +297,13 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 		boundHandshake(x.method, m)
 		return true
 	}
-	x.result, x.err, x.fresh = m.Result, m.Error, l.account.holdAnswer(m)
+	x.result, x.err, x.unadmittedMemory = m.Result, m.Error, l.account.holdAnswer(m)
 	close(x.answered)
 	return false
 }
 
-// maxHandshake is the maximum size in bytes of the results that the SDK decodes, such as that of initialize. The SDK reads
-// nested values again at each level, so a large and deeply nested result would take minutes of processor time.
+// maxHandshake is the maximum size in bytes of the results that the SDK decodes, such as that of initialize. The SDK
+// reads nested values again at each level, so a large and deeply nested result would take minutes of processor time.
 const maxHandshake = 512 << 10
 
 // boundHandshake replaces the server's answer to a request of the SDK by an error, if the answer is larger than

@@ -12,11 +12,11 @@ import (
 // listedPins stores the pins (hashes of the definitions) of the tools that a server has listed in one session. It is
 // safe for concurrent use.
 type listedPins struct {
-	turn chan struct{} // holds one item while a call lists the tools; others wait
+	turn chan struct{} // has room for one item, which is there while a call lists the tools; other calls wait
 
 	mu   sync.Mutex
-	pins map[string]string // by tool name
-	at   time.Time         // when the listing began; zero before the first
+	pins map[string]string // pins by tool name
+	at   time.Time         // time at which the listing began; zero before the first listing
 }
 
 func newListed() *listedPins { return &listedPins{turn: make(chan struct{}, 1)} }

@@ -22,9 +22,9 @@ func identifyText(definition json.RawMessage) (name, pin string) {
 	return d.Name, string(definition)
 }
 
-// versions returns a dial function for servers with the tool "t", whose description contains a version number. The
-// number grows with each connection. If notice is set, it also grows with each call, and the server then announces
-// that its tools have changed.
+// versions returns a dial function for servers whose tool "t" has a version number in its description. The number
+// grows with each connection. If notice is set, it also grows with each call, and the server then announces that its
+// tools have changed.
 func versions(called *atomic.Int64, notice bool) func(context.Context) (io.ReadWriteCloser, error) {
 	var version atomic.Int64
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -52,8 +52,8 @@ func versions(called *atomic.Int64, notice bool) func(context.Context) (io.ReadW
 
 func versionOf(n int64) string { return fmt.Sprintf(`{"name":"t","description":"%d"}`, n) }
 
-// TestCallNeedsItsPinOnEveryConnection checks that a call with a pin (definition hash) is not sent over a new
-// connection on which the server lists the tool with another definition.
+// TestCallNeedsItsPinOnEveryConnection checks a call that requires a pin (definition hash). The call is not sent over
+// a new connection on which the server lists the tool with another definition.
 func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 	for _, isolation := range []Isolation{IsolationShared, IsolationSession} {
 		t.Run(string(isolation), func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	maxAddress   = 8 << 10 // bytes of the address of a page
+	maxAddress   = 8 << 10 // maximum length of a page's address, in bytes
 	maxPageID    = 256
-	maxOpened    = 8  // pages that one call may want opened
-	maxExpected  = 64 // pages of a connection of which is waited to hear that somebody is done
+	maxOpened    = 8  // maximum number of pages that one call may ask to open
+	maxExpected  = 64 // maximum number of pages of a connection for whose completion the client waits
 	pagePatience = 10 * time.Minute
 	firstPause   = 3 * time.Second
 	longestPause = 15 * time.Second

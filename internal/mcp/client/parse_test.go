@@ -198,7 +198,7 @@ func FuzzDecode(f *testing.F) {
 func TestEvents(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   string
-		want []string // name|id|data, "!" for one over the limit
+		want []string // expected event as name|id|data; "!" for an event over the size limit
 	}{
 		"plain":       {"data: a\n\ndata:b\n\n", []string{"message||a", "message||b"}},
 		"lines":       {"data: a\ndata:  b\ndata\n\n", []string{"message||a\n b\n"}},

@@ -149,7 +149,7 @@ func TestCloseDuringEverything(t *testing.T) {
 	connected := func(p *Pool) bool { return p.StatusOf("s").Connects > 0 }
 	hangs := func(p *Pool) bool { return p.servers["s"].main.pendingCalls() == 4 }
 	for mode, begun := range map[string]func(*Pool) bool{
-		"hang at start": func(p *Pool) bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) > 0 },
+		"hang at start": func(p *Pool) bool { return len(markedProcesses(p.servers["s"].main.spec.Env[processMarker])) > 0 },
 		"hang in call":  hangs, "deaf": hangs, "endless line": connected,
 		"flood stderr": func(p *Pool) bool { return len(p.StatusOf("s").Stderr) > 0 },
 	} {

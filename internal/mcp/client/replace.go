@@ -42,7 +42,7 @@ func (p *Pool) PutServer(spec ServerSpec) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.revision++
-	n.born = p.revision
+	n.addedRevision = p.revision
 	delete(p.dropped, spec.Name)
 	p.servers[spec.Name] = n
 }
@@ -105,7 +105,7 @@ func closedError(why *core.Error) *core.Error {
 
 // checkRevision refuses a call whose context belongs to an older configuration of the server.
 func (n *instancePool) checkRevision(ctx context.Context) *core.Error {
-	if known := core.RevisionOf(ctx); known == 0 || n.born <= known {
+	if known := core.RevisionOf(ctx); known == 0 || n.addedRevision <= known {
 		return nil
 	}
 	return core.Errorf(

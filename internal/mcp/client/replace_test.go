@@ -15,9 +15,9 @@ import (
 
 var removed = map[string]*core.Error{"s": core.Errorf(core.KindUpstreamGone, "test", "it was removed").WithHint("look again")}
 
-// hanging returns a server that never answers calls. For each call that arrives, it sends the tool's name to the
+// hangingServer returns a server that never answers calls. For each call that arrives, it sends the tool's name to the
 // channel called.
-func hanging(called chan<- string) ServerSpec {
+func hangingServer(called chan<- string) ServerSpec {
 	return ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(_ *scripted, r request) bool { called <- r.Params.Name; return true }
 	})}
@@ -29,7 +29,7 @@ func TestDropAndPut(t *testing.T) {
 	for name, isolation := range map[string]Isolation{"shared": IsolationShared, "by principal": IsolationPrincipal} {
 		t.Run(name, func(t *testing.T) {
 			called := make(chan string, 1)
-			spec := hanging(called)
+			spec := hangingServer(called)
 			spec.Isolation = isolation
 			p := newPool(t, Options{}, spec)
 			before := p.Revision()
@@ -62,7 +62,8 @@ func TestDropAndPut(t *testing.T) {
 	}
 }
 
-// TestDropWhileItStarts checks that a call that waits for a server to start fails at once when the server is dropped.
+// TestDropWhileItStarts checks that a call that waits for a server to start fails immediately when the server is
+// dropped.
 func TestDropWhileItStarts(t *testing.T) {
 	dialing := make(chan struct{}, 1)
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {

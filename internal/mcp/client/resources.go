@@ -44,7 +44,7 @@ func ForResources(definition json.RawMessage) bool {
 func (s *serverConn) withResources(l ToolListing) ToolListing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken = map[string]bool{}
+	s.listedNames = map[string]bool{}
 	if !l.Offers.Resources {
 		return l
 	}
@@ -53,11 +53,11 @@ func (s *serverConn) withResources(l ToolListing) ToolListing {
 			Name string `json:"name"`
 		}
 		if unmarshalExact(raw, &t) == nil {
-			s.taken[plainName(t.Name)] = true
+			s.listedNames[plainName(t.Name)] = true
 		}
 	}
 	for _, name := range []string{toolRead, toolList} {
-		if !s.taken[plainName(name)] {
+		if !s.listedNames[plainName(name)] {
 			l.Tools = append(l.Tools, resourceTools[name])
 		}
 	}
@@ -81,7 +81,7 @@ func (s *serverConn) aboutResources(tool string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.taken != nil && !s.taken[plainName(tool)] && s.last.Offers.Resources
+	return s.listedNames != nil && !s.listedNames[plainName(tool)] && s.last.Offers.Resources
 }
 
 // callResources makes a call of a resource tool. The result has the form of a tool result.

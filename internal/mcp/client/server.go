@@ -21,7 +21,7 @@ const (
 	defaultProbe          = 2 * time.Second
 	defaultMaxMessage     = 64 << 20
 	changeDelay           = 200 * time.Millisecond
-	maxTries              = 3 // of a call that did not reach the server
+	maxTries              = 3 // maximum number of attempts for a call that did not reach the server
 )
 
 // serverConn manages the connection to one instance of a server. It has at most one session, which is established
@@ -29,35 +29,36 @@ const (
 type serverConn struct {
 	spec    ServerSpec
 	connect *connector
-	base    context.Context // ends with the pool
-	idle    time.Duration   // without a call, before the session ends; 0 is for ever
+	base    context.Context // context of the server's background work; it ends when the pool is closed
+	idle    time.Duration   // time without a call after which the session ends; 0 means never
 	stderr  outputTail
 	rubbish strayOutput
 	changes *debouncer
 	log     *slog.Logger
 
-	identify func(definition json.RawMessage) (name, pin string) // nil: definitions are not compared
+	// identify returns name and pin (hash) of a tool's definition. If it is nil, definitions are not compared.
+	identify func(definition json.RawMessage) (name, pin string)
 
-	mu         sync.Mutex
-	session    *serverSession
-	dialing    *pendingDial // the connecting under way, shared by all who wait for it
-	era        protocolEra  // what worked last
-	breaker    throttle.Breaker
-	state      ServerState
-	since      time.Time
-	last       ToolListing // of the last session, without tools
-	watched    watchedResources
-	taken      map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
-	lastErr    *core.Error
-	connects   int
-	took       time.Duration // the last connecting
-	latency    time.Duration
-	unanswered int         // pings in a row, while it is suspected to hang
-	called     time.Time   // when the last call began or ended, or the session began
-	rest       *time.Timer // of the session, when it may have been idle for long enough
-	closed     bool
-	why        *core.Error    // why it is closed; nil: the Pool is
-	wg         sync.WaitGroup // goroutines of dialings and sessions
+	mu              sync.Mutex
+	session         *serverSession
+	dialing         *pendingDial // connection attempt in progress, shared by all callers that wait for it; nil if none
+	era             protocolEra  // transport and protocol version of the last successful connection
+	breaker         throttle.Breaker
+	state           ServerState
+	since           time.Time
+	last            ToolListing // what the server said about itself in the last session, without its tools
+	watched         watchedResources
+	listedNames     map[string]bool // plain names of the tools that the server has listed; nil before the first listing
+	lastErr         *core.Error
+	connects        int
+	connectDuration time.Duration // duration of the last connection attempt
+	latency         time.Duration
+	unanswered      int         // number of pings in a row that the server has not answered
+	called          time.Time   // time at which the last call began or ended, or at which the session began
+	rest            *time.Timer // timer that ends the session if it has been idle for long enough
+	closed          bool
+	why             *core.Error    // reason why the server was dropped; nil if it was not dropped or the Pool is closed
+	wg              sync.WaitGroup // counts the goroutines of connection attempts and sessions
 }
 
 // pendingDial represents a connection attempt in progress.
@@ -273,7 +274,7 @@ func (s *serverConn) currentStatus() ServerStatus {
 	st := ServerStatus{
 		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
-		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
+		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.connectDuration, Latency: s.latency,
 		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.takeSnapshot(),
 		Unanswered: s.unanswered,
 	}

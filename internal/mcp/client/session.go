@@ -22,17 +22,19 @@ type serverSession struct {
 	sdk    *mcp.ClientSession
 	link   *serverLink
 	era    protocolEra
-	meta   json.RawMessage // goes with every request, if the era wants it
+	meta   json.RawMessage // _meta of every request, if the protocol version needs one
 	client ClientFeatures
 	self   *mcp.Implementation
-	level  func() string // of log lines; "" if nobody wants any
+	level  func() string // returns the lowest level of log messages that a client wants; "" if no client wants any
 	pid    int
 	listed *listedPins
-	pinged bool // server.suspect is at it; guarded by the mutex of the server
+	pinged bool // a goroutine is pinging the server (pingIfSilent); guarded by the mutex of the server
 
-	listening sync.Mutex
-	joint     bool                          // one stream of news is for all resources
-	streams   map[string]context.CancelFunc // end the streams of news of resources; "" is the joint one
+	listening    sync.Mutex
+	sharedStream bool // one stream of notifications covers all subscribed resources
+	// streams maps URIs of resources to functions that end their streams of notifications. The key "" stands for one
+	// stream for all resources.
+	streams map[string]context.CancelFunc
 
 	mu      sync.Mutex
 	users   int

@@ -17,25 +17,25 @@ import (
 
 // SpoolOptions configures the folder for messages that are too large for memory.
 type SpoolOptions struct {
-	Dir   string // its files have no name where the system lets them go without; what is in it is removed
-	Above int64  // bytes of a message from which on it goes there; default 16 MiB
-	Bytes int64  // of all messages there at once, and of one
+	Dir   string // folder; its old content is removed, and its new files have no names where the system allows that
+	Above int64  // size in bytes from which on a message is stored there; default 16 MiB
+	Bytes int64  // maximum size of all messages in the folder together, and of a single one
 }
 
 const (
 	defaultAbove  = 16 << 20
-	mostSkeletons = 2 << 20 // bytes of the skeleton of a message
+	mostSkeletons = 2 << 20 // maximum size of the outline of a message, in bytes
 )
 
 // spoolDir is the folder for messages that are too large for memory, shared by all servers. A nil spoolDir stores
 // nothing.
 type spoolDir struct {
 	SpoolOptions
-	room *memory.MemoryPool // of Bytes
+	room *memory.MemoryPool // unreserved part of Bytes
 
 	mu    sync.Mutex
-	whole int           // messages that are there to their end and not closed yet
-	freed chan struct{} // closed, and another one made, whenever a message gives place back
+	whole int           // number of completely stored messages that are not closed yet
+	freed chan struct{} // closed and replaced by a new channel whenever a message frees its space
 }
 
 // newSpool returns the folder for messages that are too large for memory, or nil if the settings name none. It
@@ -84,19 +84,19 @@ func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 // messages return it as an error.
 type spooledMessage struct {
 	envelopeReader
-	spool  *spoolDir
-	held   *memory.MemoryHold // of the spool; reserved bytes
-	kept   int64              // reserved so far
-	file   *os.File
-	size   int64
-	closed sync.Once
-	whole  bool     // counted as whole
-	bulky  bool     // ids has taken over from the envelope
-	ids    idFinder // finds the id where the envelope has given up
+	spool          *spoolDir
+	held           *memory.MemoryHold // disk space that is reserved for the message
+	kept           int64              // number of bytes reserved so far
+	file           *os.File
+	size           int64
+	closed         sync.Once
+	whole          bool     // the message is counted in spoolDir.whole
+	outlineGivenUp bool     // the outline became too large, so ids continues without it
+	ids            idFinder // finds the id of the message once the outline is given up
 
-	broken  error // why there is nothing more of the message, which is not whole
-	full    error // why it is not kept
-	skipped int64 // bytes that were not
+	broken  error // reason why the rest of the message did not arrive; nil if the message is complete
+	full    error // reason why the message is not stored; nil if it is
+	skipped int64 // number of bytes that were read but not stored
 }
 
 func (m *spooledMessage) Error() string { return fmt.Sprintf("a message of %d bytes", m.size) }
@@ -126,8 +126,8 @@ func (m *spooledMessage) Write(p []byte) (int, error) {
 	}
 	m.size += int64(len(p))
 	if rest := m.envelopeReader.writeBytes(p); errors.Is(m.err, errBulky) {
-		if !m.bulky {
-			m.bulky = true
+		if !m.outlineGivenUp {
+			m.outlineGivenUp = true
 			m.ids.scanBytes(m.skeleton)
 		}
 		m.ids.scanBytes(rest)
@@ -255,7 +255,7 @@ func (m *spooledMessage) asResponse() (*jsonrpc.Response, bool) {
 
 // messageID returns the id of the message, if it was read so far.
 func (m *spooledMessage) messageID() jsonrpc.ID {
-	if m.bulky {
+	if m.outlineGivenUp {
 		return m.ids.foundID()
 	}
 	var id idFinder
@@ -368,7 +368,7 @@ func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
 		if !x.spools {
 			return false
 		}
-		x.result, x.spooled, x.fresh = resp.Result, m.asAnswer(resp), l.account.holdAnswer(resp)
+		x.result, x.spooled, x.unadmittedMemory = resp.Result, m.asAnswer(resp), l.account.holdAnswer(resp)
 		return true
 	})
 }

@@ -29,9 +29,9 @@ func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	return e
 }
 
-// filled returns the result of a message that was read with an envelopeReader, with the omitted parts put back into
-// the outline. data is the whole message.
-func filled(e *envelopeReader, data []byte) any {
+// completeResult returns the result of a message that was read with an envelopeReader, with the omitted parts put back
+// into the outline. data is the whole message.
+func completeResult(e *envelopeReader, data []byte) any {
 	var message struct {
 		Result map[string]any `json:"result"`
 	}
@@ -67,7 +67,7 @@ var messages = []string{
 }
 
 // TestSkeletonStaysSmall checks that the outline (skeleton) of a message never holds a large part of the message in
-// memory, even if the whole message is read at once.
+// memory, even if the whole message is read in one piece.
 func TestSkeletonStaysSmall(t *testing.T) {
 	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
 	e := readEnvelope(data, len(data), 1<<10)
@@ -76,8 +76,9 @@ func TestSkeletonStaysSmall(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, in whatever pieces a message is
-// read. The outline of a message and the parts that were left out of it must make up the message's result.
+// FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, whatever the size of the pieces
+// in which a message is read. The outline of a message and the parts that were left out of it must together make up
+// the message's result.
 func FuzzEnvelope(f *testing.F) {
 	for _, m := range messages {
 		f.Add(m, 12)
@@ -112,7 +113,7 @@ func FuzzEnvelope(f *testing.F) {
 		if json.Unmarshal(data, &want) != nil || strings.Contains(message, `\u`) || strings.Count(strings.ToLower(message), `"resource"`) > 1 || !plainKeys(data) {
 			return
 		}
-		got, _ := json.Marshal(filled(last, data))
+		got, _ := json.Marshal(completeResult(last, data))
 		if wanted, _ := json.Marshal(want.Result); !bytes.Equal(got, wanted) {
 			t.Fatalf("%s\ngot  %s\nwant %s\nof %s %v", message, got, wanted, last.skeleton, last.parts)
 		}

@@ -9,14 +9,14 @@ import (
 // ServerState is the state of the connection to a server.
 type ServerState string
 
-// The values of ServerState.
+// StateIdle and the following constants are the values of ServerState.
 const (
-	StateIdle       ServerState = "idle"       // not used yet, or ended and not needed since
-	StateConnecting ServerState = "connecting" // starting or being restarted
+	StateIdle       ServerState = "idle"       // not used yet, or ended and not needed since then
+	StateConnecting ServerState = "connecting" // the server is being started or restarted
 	StateReady      ServerState = "ready"
-	StateFailing    ServerState = "failing" // failed; the next use waits a moment and tries again
-	StateOpen       ServerState = "open"    // failed too often: uses fail at once until RetryAt
-	StateInvalid    ServerState = "invalid" // cannot be used as configured
+	StateFailing    ServerState = "failing" // the last connection failed; the next use waits a moment and tries again
+	StateOpen       ServerState = "open"    // connections failed too often; all uses fail immediately until RetryAt
+	StateInvalid    ServerState = "invalid" // the server cannot be used as it is configured
 	StateClosed     ServerState = "closed"
 )
 
@@ -24,32 +24,32 @@ const (
 type ServerStatus struct {
 	Server     string
 	State      ServerState
-	Transport  string // "stdio", "http", "sse" or "dial"; what answered last
-	Protocol   string // negotiated version, empty before the first connection
-	Name       string // of the implementation
-	Version    string // of the implementation
+	Transport  string // transport of the last connection: "stdio", "http", "sse" or "dial"
+	Protocol   string // negotiated protocol version; empty before the first connection
+	Name       string // name that the server's implementation gives itself
+	Version    string // version that the server's implementation gives itself
 	Since      time.Time
-	Connects   int // successful ones
-	Restarts   int // successful ones after the first
-	Failures   int // in a row
+	Connects   int // number of successful connections
+	Restarts   int // number of successful connections after the first one
+	Failures   int // number of failures in a row
 	RetryAt    time.Time
 	LastError  *core.Error
-	Connect    time.Duration // how long the last connecting took
-	Latency    time.Duration // of the last answered request
-	PID        int           // of the child process, or 0
-	Stderr     []string      // the last lines, cut and without terminal sequences
+	Connect    time.Duration // duration of the last connection attempt
+	Latency    time.Duration // time that the last answered request took
+	PID        int           // process id of the server's process; 0 if the server is not a process
+	Stderr     []string      // last lines of standard error, truncated and without terminal sequences
 	Rubbish    NonProtocolOutput
-	Unanswered int // pings in a row that it has not answered, after a call that it did not answer
+	Unanswered int // number of unanswered pings in a row, since a call was not answered
 	Isolation  Isolation
-	Instances  int // beside the one that all else here is about
+	Instances  int // number of instances in addition to the one that this status describes
 }
 
 // NonProtocolOutput describes what a server has written to its protocol stream although it does not belong there:
 // lines that are not JSON-RPC, and messages that answer no call.
 type NonProtocolOutput struct {
-	Lines   int      // skipped lines that are no message
-	Strays  int      // messages that answer no call of ours
-	Samples []string // the last few lines
+	Lines   int      // number of skipped lines that are not messages
+	Strays  int      // number of messages that answer no call
+	Samples []string // the last few such lines
 }
 
 // StatusOf returns the status of a server. The State of an unknown server is StateInvalid.

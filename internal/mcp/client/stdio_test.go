@@ -42,8 +42,8 @@ func TestDieAtStart(t *testing.T) {
 	}
 }
 
-// TestFallback checks that the pool finds the protocol version of older servers, which react to the unknown request
-// server/discover in different ways.
+// TestFallback checks that the pool finds the protocol version of older servers. These react to server/discover, which
+// they do not know, in different ways.
 func TestFallback(t *testing.T) {
 	for _, mode := range []string{"proper", "die on discover", "mute on discover", "text on discover", "error without id", "refuse versions"} {
 		t.Run(mode, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestDieOnInitialize(t *testing.T) {
 	wantError(t, err, core.KindUpstreamGone, "exit status 4")
 }
 
-// TestDieInCall checks that all pending calls fail at once when their server dies, and that the next call restarts
-// it.
-func TestDieInCall(t *testing.T) {
+// TestServerDiesDuringCall checks that all pending calls fail immediately when their server dies, and that the next
+// call restarts it.
+func TestServerDiesDuringCall(t *testing.T) {
 	var changes atomic.Int32
 	p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, hostileServer("die in call"))
 	mustCall(t, p, "s", "t")
@@ -106,7 +106,7 @@ func TestDieInCall(t *testing.T) {
 	testenv.WaitUntil(t, "OnChange is called for the restart", func() bool { return changes.Load() == 1 })
 }
 
-// retryNow ends the backoff of a failed server, so that the next use of the server connects at once.
+// retryNow ends the backoff of a failed server, so that the next use of the server connects immediately.
 func retryNow(s *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -432,7 +432,7 @@ func TestIgnoresTerm(t *testing.T) {
 func TestGrandchildren(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("grandchildren"))
 	mustCall(t, p, "s", "t")
-	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) >= 4 })
+	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[processMarker])) >= 4 })
 }
 
 // TestKilledServer checks that a server is restarted after another program has killed it with SIGKILL.

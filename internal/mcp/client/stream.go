@@ -18,8 +18,8 @@ type stdioWire struct {
 	spool *spoolDir
 	// account counts the memory of the server's messages.
 	account memoryAccount
-	ended   func(err error) *core.Error // why nothing more can arrive; called once
-	finish  func()                      // ends what is behind the streams
+	ended   func(err error) *core.Error // called once when nothing more can arrive; returns the reason
+	finish  func()                      // ends the process or connection to which the streams belong
 
 	link  *serverLink
 	queue chan outgoingMessage

@@ -20,15 +20,15 @@ const (
 	headerProtocol  = "Mcp-Protocol-Version"
 	headerLastEvent = "Last-Event-Id"
 
-	noticeTimeout  = 10 * time.Second // of a message that nobody waits for
-	goodbyeTimeout = time.Second      // of the end of a session
+	noticeTimeout  = 10 * time.Second // timeout for a message that nobody waits for, such as a cancellation
+	goodbyeTimeout = time.Second      // timeout for the request that ends a session
 	longestSession = 1 << 10
-	maxResumes     = 5 // of a broken stream, in a row without an event
-	maxReopens     = 8 // of the server's own stream, likewise
+	maxResumes     = 5 // maximum number of attempts in a row, without an event, to resume a broken stream
+	maxReopens     = 8 // maximum number of such attempts for the stream of the server's own notifications
 )
 
-// streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
-// a call.
+// streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the
+// answer to a call.
 type streamableWire struct {
 	at       *httpEndpoint
 	limit    int64
@@ -41,9 +41,9 @@ type streamableWire struct {
 
 	mu       sync.Mutex
 	closed   bool
-	session  string // id that the server gave, empty if none
-	gone     bool   // the server does not know the session any more
-	protocol string // negotiated with initialize, empty before that
+	session  string // session id that the server has given; empty if none
+	gone     bool   // the server has said that it no longer knows the session
+	protocol string // protocol version negotiated with initialize; empty before that
 }
 
 func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {
@@ -56,8 +56,8 @@ func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spool
 
 func (h *streamableWire) start(l *serverLink) { h.link = l }
 
-// sendMessage starts the HTTP request of a call in the background. For other messages it waits for the response and ignores
-// failures.
+// sendMessage starts the HTTP request of a call in the background. For other messages it waits for the response and
+// ignores failures.
 func (h *streamableWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	if !h.beginUse() {
 		return errClosed()

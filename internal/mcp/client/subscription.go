@@ -9,10 +9,10 @@ import (
 // prompts or resources have changed. The SDK makes the request for it while connecting. The server reports no changes
 // from before its acknowledgement. The mutex of the link guards the fields.
 type changeSubscription struct {
-	request *pendingCall  // nil if the server reports no changes
-	began   chan struct{} // closed when the server has acknowledged or refused it for the first time
-	known   bool          // began is closed
-	late    bool          // connecting does not wait for it any more
+	request *pendingCall  // the subscription; nil if the server reports no changes
+	began   chan struct{} // closed when the server has acknowledged or refused the subscription for the first time
+	known   bool          // the channel began is closed
+	late    bool          // connecting has stopped waiting for the acknowledgement
 }
 
 // noteSubscription records that the SDK has requested a subscription.

@@ -23,9 +23,9 @@ func acknowledgement(id json.RawMessage) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, id)
 }
 
-// subscribable returns a dial function for a server of 2026-07-28 with the tool "t", whose description contains the
-// version. listen handles the request for a subscription.
-func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) func(context.Context) (io.ReadWriteCloser, error) {
+// subscribableServer returns a dial function for a server of 2026-07-28 with the tool "t", whose description contains
+// the version. listen handles the request for a subscription.
+func subscribableServer(version *atomic.Int64, listen func(s *scripted, r request)) func(context.Context) (io.ReadWriteCloser, error) {
 	return dialScripted(func(s *scripted) {
 		s.on[methodDiscover] = func(s *scripted, r request) bool { s.reply(r, discovered); return true }
 		s.on[methodList] = func(s *scripted, r request) bool {
@@ -36,15 +36,15 @@ func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) fu
 	})
 }
 
-// unheard represents a server that does not acknowledge a subscription at once. The method change changes the tools
-// without announcing that, and then sends the acknowledgement.
-type unheard chan func()
+// silentSubscription represents a server that does not acknowledge a subscription immediately. The method change
+// changes the tools without announcing that, and then sends the acknowledgement.
+type silentSubscription chan func()
 
-func (u unheard) listen(s *scripted, r request) {
+func (u silentSubscription) listen(s *scripted, r request) {
 	u <- func() { s.line("%s", acknowledgement(r.ID)) }
 }
 
-func (u unheard) change(version *atomic.Int64) {
+func (u silentSubscription) change(version *atomic.Int64) {
 	version.Store(2)
 	(<-u)()
 }
@@ -54,7 +54,7 @@ func (u unheard) change(version *atomic.Int64) {
 // listenPatience.
 func TestConnectingAwaitsSubscription(t *testing.T) {
 	var version atomic.Int64
-	held := make(unheard, 1)
+	held := make(silentSubscription, 1)
 	for name, c := range map[string]struct {
 		listen func(s *scripted, r request)
 		took   time.Duration
@@ -69,7 +69,7 @@ func TestConnectingAwaitsSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				version.Store(1)
-				p := inBubble(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: subscribable(&version, c.listen)})
+				p := inBubble(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: subscribableServer(&version, c.listen)})
 				if c.listed == 2 {
 					time.AfterFunc(c.took, func() { held.change(&version) })
 				}
@@ -97,8 +97,8 @@ func TestLateAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, changes atomic.Int64
 		version.Store(1)
-		held := make(unheard, 1)
-		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, ServerSpec{Name: "s", Dial: subscribable(&version, held.listen)})
+		held := make(silentSubscription, 1)
+		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, ServerSpec{Name: "s", Dial: subscribableServer(&version, held.listen)})
 		pinned := core.WithPin(t.Context(), versionOf(1))
 		if _, err := p.Call(pinned, "s", "t", nil); err != nil {
 			t.Fatal(err)

@@ -9,17 +9,17 @@ import (
 
 const (
 	tailLines = 100
-	tailWidth = 500 // bytes kept of one line
+	tailWidth = 500 // maximum number of bytes that are kept of one line
 )
 
 // outputTail keeps the last lines written to it, for error messages. It cuts each line to tailWidth bytes and removes
 // terminal sequences and control characters.
 type outputTail struct {
-	written atomic.Int64 // bytes
+	written atomic.Int64 // number of bytes written so far
 
 	mu    sync.Mutex
 	lines []string
-	line  []byte // the unfinished one, cut
+	line  []byte // the unfinished last line, truncated
 	esc   escapeState
 }
 
@@ -53,7 +53,7 @@ func (t *outputTail) endLine() {
 	t.lines = append(t.lines, line)
 }
 
-// lastLines returns the last n lines, oldest first. If the last line is not complete yet, it counts, too.
+// lastLines returns the last n lines, oldest first. If the last line is not complete yet, it also counts.
 func (t *outputTail) lastLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,9 +68,12 @@ func (t *outputTail) lastLines(n int) []string {
 type escapeState byte
 
 const (
-	escapeStart   escapeState = iota + 1 // after ESC
-	escapeControl                        // in ESC [ …: ends with a letter or so
-	escapeString                         // in ESC ] … and the like: ends with BEL or ESC \
+	escapeStart escapeState = iota + 1 // the last character was ESC
+	// escapeControl means that a sequence is being read that begins with ESC [ and ends with a letter or similar
+	// character.
+	escapeControl
+	// escapeString means that a sequence is being read that begins with ESC ] or the like and ends with BEL or ESC \.
+	escapeString
 )
 
 func (e *escapeState) swallowsByte(c byte) bool {

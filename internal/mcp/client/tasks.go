@@ -14,8 +14,9 @@ import (
 	"retort/internal/core"
 )
 
-// Methods of MCP tasks. In protocol version 2025-11-25 the client decides that a call becomes a task, since
-// 2026-07-28 the server does. In both cases the pool waits for the task, so that its callers get an ordinary result.
+// methodTask and the following constants name the methods and the extension of MCP tasks. In protocol version
+// 2025-11-25 the client decides that a call becomes a task, since 2026-07-28 the server does. In both cases the pool
+// waits for the task, so that its callers get an ordinary result.
 const (
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"
@@ -25,7 +26,8 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
-// Bounds on how often the state of a task is polled, used if the server suggests no interval or an unreasonable one.
+// pollLeast, pollUsual and pollMost determine how often the state of a task is polled. pollUsual applies if the server
+// suggests no interval, and the others bound the interval that it suggests.
 const (
 	pollLeast = 50 * time.Millisecond
 	pollUsual = 500 * time.Millisecond

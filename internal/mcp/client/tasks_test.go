@@ -21,8 +21,9 @@ import (
 // taskServer is a server whose function answers returns the answer for each method. It records the requested methods
 // in asked.
 type taskServer struct {
-	modern  bool
-	answers func(method string, params json.RawMessage) string // a result, or an error as {"code":…}
+	modern bool
+	// answers returns the answer to a request: a result, or an error as {"code":…}.
+	answers func(method string, params json.RawMessage) string
 
 	mu    sync.Mutex
 	asked []string

@@ -28,14 +28,16 @@ import (
 type ServerSpec struct {
 	Name string
 
-	Command string // started as a child process: JSON lines over its standard streams
+	// Command is the command line of the server, which is started as a child process and speaks JSON lines over its
+	// standard streams.
+	Command string
 	Args    []string
-	Env     map[string]string // added to a small safe part of the own environment
-	Dir     string            // working directory; empty = the own
+	Env     map[string]string // variables added to the few that the server gets from Retort's own environment
+	Dir     string            // working directory of the server; empty means Retort's own
 
 	URL     string
-	Headers map[string]string // sent to the origin of URL and nowhere else
-	Auth    Authorizer        // gives requests their credentials; may be nil
+	Headers map[string]string // HTTP headers, sent to the origin of URL and nowhere else
+	Auth    Authorizer        // provides the credentials for requests; may be nil
 
 	// Dial connects to a server within this process. The server sends and receives JSON lines over the stream.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
@@ -44,9 +46,9 @@ type ServerSpec struct {
 	// that it follows from Command, URL or Dial.
 	Transport string
 
-	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
-	CallTimeout    time.Duration // of one call or one listing; default 60 s
-	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
+	ConnectTimeout time.Duration // timeout of connecting; default 60 s, because the first npx downloads a package
+	CallTimeout    time.Duration // timeout of one call or one listing; default 60 s
+	MaxMessage     int64         // maximum size in bytes of a message that is held in memory; default 64 MiB
 
 	// Client lists the requests that the server may send to the client, such as questions to the person.
 	Client ClientFeatures
@@ -65,8 +67,8 @@ type ServerSpec struct {
 	// every use returns Err.
 	Err error
 
-	probe time.Duration // how long server/discover may take; default 2 s
-	exit  time.Duration // how long to wait for a server that closed its output to exit; default exitPatience
+	probe time.Duration // timeout for server/discover; default 2 s
+	exit  time.Duration // how long to wait for the exit of a server that has closed its output; default exitPatience
 
 	// dial connects to the host of URL. nil means TCP.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -74,7 +76,7 @@ type ServerSpec struct {
 
 // Options configures a Pool. It applies to all servers.
 type Options struct {
-	ClientVersion string // sent to servers together with the name "retort"
+	ClientVersion string // version that is sent to servers together with the name "retort"
 
 	// OnChange is called when the tools of a server may have changed: after a restart, and 200 ms after the last
 	// notification of a change. It runs in its own goroutine and may call the Pool.
@@ -134,11 +136,11 @@ type ProcessStarter interface {
 
 // ToolListing is the information that a server gives about itself, with its tools.
 type ToolListing struct {
-	Tools        []json.RawMessage // the exact definitions, in the server's order
+	Tools        []json.RawMessage // exact definitions of the tools, in the server's order
 	Instructions string
-	Name         string // of the implementation
-	Version      string // of the implementation
-	Protocol     string // negotiated version, as in "2025-11-25"
+	Name         string // name that the server's implementation gives itself
+	Version      string // version that the server's implementation gives itself
+	Protocol     string // negotiated protocol version, such as "2025-11-25"
 	Offers       ServerOffers
 }
 
@@ -152,15 +154,15 @@ type Pool struct {
 	base   context.Context
 	o      Options
 	place  *spoolDir
-	own    *reaper.Reaper // nil if Options.Processes was set
-	memory *memory.Budget // nil if Options.Memory was set
+	own    *reaper.Reaper // the Pool's own reaper; nil if Options.Processes was set
+	memory *memory.Budget // the Pool's own memory budget; nil if Options.Memory was set
 	cancel context.CancelFunc
-	level  atomic.Pointer[string] // of the log lines that clients want
-	ending sync.WaitGroup         // of servers that were dropped
+	level  atomic.Pointer[string] // lowest level of log messages that clients want
+	ending sync.WaitGroup         // counts the dropped servers that have not ended yet
 
 	mu       sync.RWMutex
 	servers  map[string]*instancePool
-	dropped  map[string]*core.Error // why, by name
+	dropped  map[string]*core.Error // reason why each dropped server was dropped, by name
 	revision uint64
 }
 

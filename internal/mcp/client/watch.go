@@ -19,7 +19,7 @@ const maxWatched = 1_000
 // watchedResources counts the subscribers of each resource of a server. The counts outlive sessions: each new session
 // subscribes again.
 type watchedResources struct {
-	changing sync.Mutex // held while the server is told
+	changing sync.Mutex // held while the server is subscribed to or unsubscribed from
 
 	mu   sync.Mutex
 	uris map[string]int
@@ -49,10 +49,10 @@ func (w *watchedResources) addWatcher(uri string, n int) {
 	}
 }
 
-// SubscribeResource subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews. Subscriptions
-// are counted: the server is unsubscribed when the last one ends. If each principal has its own instance of the
-// server, the caller's instance is used and does not end while it has subscriptions. If each session has its own
-// instance, nothing is subscribed, because it would be unknown which session a change concerns.
+// SubscribeResource subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews.
+// Subscriptions are counted: the server is unsubscribed when the last one ends. If each principal has its own instance
+// of the server, the caller's instance is used and does not end while it has subscriptions. If each session has its
+// own instance, nothing is subscribed, because it would be unknown which session a change concerns.
 func (p *Pool) SubscribeResource(ctx context.Context, server, uri string, wanted bool) error {
 	n, err := p.findInstances(server)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri s
 func (s *serverSession) listenForResources(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
-	if s.joint {
+	if s.sharedStream {
 		before := s.streams[""]
 		delete(s.streams, "")
 		if len(uris) > 0 {

@@ -19,12 +19,12 @@ import (
 	"retort/internal/core"
 )
 
-// newsOf records the news that a pool reports: which resources have changed, and which principals own the instances
-// that received the notifications.
+// newsOf records the notifications that a pool reports: the changed resources, and the principals that own the
+// instances that received the notifications.
 type newsOf struct {
 	mu     sync.Mutex
 	uris   []string
-	owners map[string]bool // the principals whose instances were told
+	owners map[string]bool // principals whose instances received the notifications
 }
 
 func (h *newsOf) news(_ string, owner core.Caller, method string, params json.RawMessage) {
@@ -51,8 +51,8 @@ func (h *newsOf) forget() {
 	h.uris = nil
 }
 
-// watchable returns a server that supports subscriptions, a function that connects to it, and the function cut, which
-// closes the newest connection.
+// watchable returns a server that supports subscriptions, a function that connects to the server, and the function
+// cut, which closes the newest connection.
 func watchable(t *testing.T, protocol string) (s *mcp.Server, dial func(context.Context) (io.ReadWriteCloser, error), cut func()) {
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	s = mcp.NewServer(&mcp.Implementation{Name: "w", Version: "1"}, &mcp.ServerOptions{
@@ -154,7 +154,7 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 		}
 		for _, enough := range []struct {
 			principal string
-			instances int // that still run
+			instances int // number of instances that still run
 		}{{"ana", 2}, {"ben", 1}, {"ana", 0}} {
 			if err := p.SubscribeResource(as(enough.principal), "s", "test://a", false); err != nil {
 				t.Fatal(err)
@@ -171,7 +171,7 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 	})
 }
 
-// TestSubscriptionsRefusedOverHTTP checks that subscribing fails at once if the server refuses the stream of the
+// TestSubscriptionsRefusedOverHTTP checks that subscribing fails immediately if the server refuses the stream of the
 // subscription or answers with something else.
 func TestSubscriptionsRefusedOverHTTP(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter){

@@ -21,7 +21,7 @@ import (
 // server's lines, and the expected outcome. After a section "redial" it continues on a new connection.
 type transcript struct {
 	t        *testing.T
-	turn     sync.Mutex // held by the connection that plays
+	turn     sync.Mutex // held by the connection that currently follows the transcript
 	mu       sync.Mutex
 	sections []txtar.File
 }
@@ -101,7 +101,7 @@ func TestWire(t *testing.T) {
 				Protocol, Name, Version, Instructions string
 				Tools                                 []json.RawMessage
 				Result                                json.RawMessage
-				Again                                 bool // listing again asks the server again
+				Again                                 bool // a second listing must ask the server again
 			}
 			if err := json.Unmarshal(archive.Files[last].Data, &want); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// asText converts a listing to values whose differences are readable, with the definitions as strings.
+// asText converts a listing to values that are readable in a test's failure message. It converts the definitions to
+// strings.
 func asText(l ToolListing) any {
 	tools := []string{}
 	for _, tool := range l.Tools {

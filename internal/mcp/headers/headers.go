@@ -22,8 +22,8 @@ const maxDepth = 64
 
 // HeaderBinding connects an argument with the header that repeats it.
 type HeaderBinding struct {
-	Path   []string // of properties that lead to it
-	Header string   // without ParamPrefix
+	Path   []string // names of the properties that lead to the argument
+	Header string   // name of the header, without ParamPrefix
 }
 
 // FindBindings returns the header bindings of an input schema, in the order of their paths. A property can be bound

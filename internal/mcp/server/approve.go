@@ -50,9 +50,9 @@ func canShow(req mcp.Request, a core.Approval) bool {
 	return canShowForms(req)
 }
 
-// resumeWait returns how long resume_execution waits for a person's decision. The time is shorter than the
-// timeouts of clients. It is 0 if the client shows forms and gets questions as results, because then the client asks
-// the person at once.
+// resumeWait returns how long resume_execution waits for a person's decision. The time is shorter than the timeouts of
+// clients. It is 0 if the client shows forms and gets questions as results, because then the client asks the person
+// immediately.
 func resumeWait(req mcp.Request) time.Duration {
 	if canShowForms(req) && isModern(req) {
 		return 0 // the person is asked at once
@@ -100,7 +100,7 @@ func (s *Server) withApprovalChannel(ctx context.Context, req mcp.Request) conte
 type openedPages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
-	ids     map[string]string // of the questions, by address
+	ids     map[string]string // ids of the questions that a page belongs to, by the page's address
 }
 
 func (p *openedPages) addPage(a core.Approval) {

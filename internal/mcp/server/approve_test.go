@@ -37,23 +37,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// unhurried limits programs to one hour, which no test program reaches even on a slow machine.
-var unhurried = engine.Limits{Timeout: time.Hour}
+// unreachedLimits limits programs to one hour. No test program reaches this limit, even on a slow machine.
+var unreachedLimits = engine.Limits{Timeout: time.Hour}
 
-// judged opens an engine that asks about each call when a program makes it.
-func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
-	return judgedWith(t, "approval: {askFirst: false}")
+// openAskingEngine opens an engine that asks a person about each call when a program makes the call.
+func openAskingEngine(t *testing.T) (*engine.Engine, *demo.DemoServer) {
+	return openDemoEngine(t, "approval: {askFirst: false}")
 }
 
-// judgedWith opens an engine with settings and one demo server, and returns both. The demo server records the calls
+// openDemoEngine opens an engine with settings and one demo server, and returns both. The demo server records the calls
 // that it gets, so a test can count the calls that had an effect.
-func judgedWith(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
+func openDemoEngine(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// wrote returns how often write_file, the tool that needs approval, was called according to the demo server's record.
-func wrote(s *demo.DemoServer) (n int) {
+// countWrites returns the number of calls of write_file, the tool that needs approval, in the demo server's record.
+func countWrites(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
 			n++
@@ -77,10 +77,10 @@ func wrote(s *demo.DemoServer) (n int) {
 	return n
 }
 
-// connected connects an SDK client to an engine with a protocol version. The function elicit answers the forms that
+// connectClient connects an SDK client to an engine with a protocol version. The function elicit answers the forms that
 // the client gets. If elicit is nil, the client cannot show forms. The returned function cancels the server's context
 // and disconnects.
-func connected(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
+func connectClient(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -133,9 +133,9 @@ func TestElicitation(t *testing.T) {
 			{"dismissed", &mcp.ElicitResult{Action: "cancel"}, core.StatusDenied, 0},
 		} {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
-				e, server := judged(t)
+				e, server := openAskingEngine(t)
 				var asked atomic.Int64
-				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked.Add(1)
 					for _, want := range []string{"tester 1 wants to call files.write_file (irreversible)", `"content": "one"`, `"path": "/srv/nordlys/a/x.txt"`, "permissionLevel: write_restricted", "risk of the program", "createDirectory"} {
 						if !strings.Contains(r.Params.Message, want) {
@@ -146,8 +146,8 @@ func TestElicitation(t *testing.T) {
 				})
 				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
 				o := outcomeOf(t, r, err)
-				if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
-					t.Errorf("%s %+v, %d written, asked %d times", o.Status, o.Error, wrote(server), asked.Load())
+				if o.Status != c.status || countWrites(server) != c.writes || asked.Load() != 1 {
+					t.Errorf("%s %+v, %d written, asked %d times", o.Status, o.Error, countWrites(server), asked.Load())
 				}
 				if made := len(server.RecordedEffects()); made != 1+c.writes {
 					t.Errorf("%d effects: something ran twice", made)
@@ -172,13 +172,13 @@ func sendEmptyNote(next mcp.MethodHandler) mcp.MethodHandler {
 // TestEmptyField checks that an answer counts if a field that was left empty has the value null.
 func TestEmptyField(t *testing.T) {
 	t.Parallel()
-	e, server := judged(t)
-	session, _ := connected(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	e, server := openAskingEngine(t)
+	session, _ := connectClient(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once", "note": "(null)"}}, nil
 	})
 	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes, "timeout_ms": nil, "session": nil}})
-	if o := outcomeOf(t, r, err); o.Status != core.StatusOK || wrote(server) != 1 {
-		t.Errorf("%s %+v, %d written", o.Status, o.Error, wrote(server))
+	if o := outcomeOf(t, r, err); o.Status != core.StatusOK || countWrites(server) != 1 {
+		t.Errorf("%s %+v, %d written", o.Status, o.Error, countWrites(server))
 	}
 	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": "return 1", "timeout_ms": "", "dry_run": "", "memory_limit": ""}})
 	if o := outcomeOf(t, r, err); string(o.Result) != "1" {
@@ -194,8 +194,8 @@ func TestCancelWaiting(t *testing.T) {
 	for (let i = 0; i < 19; i++) await files.createDirectory({path: '/srv/nordlys/d' + i});
 	await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'});`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		e, server := judged(t)
-		session, _ := connected(t, e, version, nil)
+		e, server := openAskingEngine(t)
+		session, _ := connectClient(t, e, version, nil)
 		call := func(tool string, arguments map[string]any) core.Outcome {
 			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 			return outcomeOf(t, r, err)
@@ -212,8 +212,8 @@ func TestCancelWaiting(t *testing.T) {
 			t.Errorf("%s: %+v", version, again)
 		}
 		ended := call("resume_execution", map[string]any{"execution_id": o.ExecutionID, "cancel": true})
-		if ended.Status != core.StatusCancelled || len(ended.Calls) != 1 || ended.Calls[0].Count != 19 || wrote(server) != 0 || len(e.Waiting("")) != 0 {
-			t.Errorf("%s: %+v, %d written", version, ended, wrote(server))
+		if ended.Status != core.StatusCancelled || len(ended.Calls) != 1 || ended.Calls[0].Count != 19 || countWrites(server) != 0 || len(e.Waiting("")) != 0 {
+			t.Errorf("%s: %+v, %d written", version, ended, countWrites(server))
 		}
 		if o := call("resume_execution", map[string]any{"execution_id": o.ExecutionID, "cancel": true}); o.Status != core.StatusRejected {
 			t.Errorf("%s: cancelled twice: %+v", version, o)
@@ -227,10 +227,10 @@ func TestElicitationOfRows(t *testing.T) {
 	t.Parallel()
 	const rows = `const all = await Promise.all([1, 2, 3].map((i) => files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}))); return all.length`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		e, server := judged(t)
+		e, server := openAskingEngine(t)
 		var first sync.Once
 		var tables, forms atomic.Int64
-		session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			first.Do(func() { testenv.WaitUntil(t, "all calls wait", func() bool { return len(e.Waiting("")) == 3 }) })
 			if forms.Add(1); strings.Contains(r.Params.Message, "arguments that differ:\n") {
 				tables.Add(1)
@@ -239,8 +239,8 @@ func TestElicitationOfRows(t *testing.T) {
 		})
 		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": rows}})
 		o := outcomeOf(t, r, err)
-		if string(o.Result) != "3" || wrote(server) != 3 || len(o.Approvals) != 1 || o.Approvals[0].Count != 3 || o.Approvals[0].By != "client" {
-			t.Errorf("%s: %+v, %d written", version, o, wrote(server))
+		if string(o.Result) != "3" || countWrites(server) != 3 || len(o.Approvals) != 1 || o.Approvals[0].Count != 3 || o.Approvals[0].By != "client" {
+			t.Errorf("%s: %+v, %d written", version, o, countWrites(server))
 		}
 		if forms.Load() > 2 || tables.Load() < 1 { // two if the first was shown before the others came
 			t.Errorf("%s: %d forms, %d of them with a table", version, forms.Load(), tables.Load())
@@ -256,8 +256,8 @@ func TestElicitationBeforeStart(t *testing.T) {
 	await files.writeFile({path: '/srv/nordlys/4.txt', content: JSON.stringify(made)}); return 4`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for _, c := range []struct {
-			first  map[string]any // the answer to the first form
-			later  string         // the answers to later forms
+			first  map[string]any // answer to the first form
+			later  string         // answers to later forms
 			forms  int64
 			writes int
 		}{
@@ -271,9 +271,9 @@ func TestElicitationBeforeStart(t *testing.T) {
 			{map[string]any{"decision": "no"}, "once", 1, 0},
 		} {
 			t.Run(fmt.Sprintf("%s/%v/%s", version, c.first, c.later), func(t *testing.T) {
-				e, server := judgedWith(t, "")
+				e, server := openDemoEngine(t, "")
 				var forms atomic.Int64
-				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					if forms.Add(1) > 1 {
 						return accept(c.later), nil
 					}
@@ -289,8 +289,8 @@ func TestElicitationBeforeStart(t *testing.T) {
 				})
 				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": loop}})
 				o := outcomeOf(t, r, err)
-				if wrote(server) != c.writes || forms.Load() != c.forms || (o.Status == core.StatusOK) != (c.writes == 4) {
-					t.Errorf("%s %+v: %d forms, %d written; want %d and %d", o.Status, o.Error, forms.Load(), wrote(server), c.forms, c.writes)
+				if countWrites(server) != c.writes || forms.Load() != c.forms || (o.Status == core.StatusOK) != (c.writes == 4) {
+					t.Errorf("%s %+v: %d forms, %d written; want %d and %d", o.Status, o.Error, forms.Load(), countWrites(server), c.forms, c.writes)
 				}
 			})
 		}
@@ -303,16 +303,16 @@ func TestFormOutlines(t *testing.T) {
 	t.Parallel()
 	const sends = `return await files.writeFile({path: '/srv/nordlys/x.txt', content: 'to ann@corp.example'})`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		e, server := judged(t)
-		session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		e, server := openAskingEngine(t)
+		session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			if m := r.Params.Message; !strings.Contains(m, `"content": "to [EMAIL_1]"`) || !strings.Contains(m, "  [EMAIL_1] ***@corp.example\n") || strings.Contains(m[:strings.Index(m, "the program:")], "ann@") {
 				t.Errorf("%s: %s", version, m)
 			}
 			return accept("once"), nil
 		})
 		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": sends}})
-		if o := outcomeOf(t, r, err); o.Status != core.StatusOK || wrote(server) != 1 {
-			t.Errorf("%s: %s %+v, %d written", version, o.Status, o.Error, wrote(server))
+		if o := outcomeOf(t, r, err); o.Status != core.StatusOK || countWrites(server) != 1 {
+			t.Errorf("%s: %s %+v, %d written", version, o.Status, o.Error, countWrites(server))
 		}
 	}
 }
@@ -324,16 +324,16 @@ func TestElicitationOfMany(t *testing.T) {
 	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			e, server := judged(t)
-			session, _ := connected(t, e, version, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return accept("once"), nil })
+			e, server := openAskingEngine(t)
+			session, _ := connectClient(t, e, version, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return accept("once"), nil })
 			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": many}})
 			o := outcomeOf(t, r, err)
 			for o.Status == core.StatusPendingApproval {
 				r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
 				o = outcomeOf(t, r, err)
 			}
-			if o.Status != core.StatusOK || wrote(server) != 12 {
-				t.Errorf("%s %+v, %d written", o.Status, o.Error, wrote(server))
+			if o.Status != core.StatusOK || countWrites(server) != 12 {
+				t.Errorf("%s %+v, %d written", o.Status, o.Error, countWrites(server))
 			}
 		})
 	}
@@ -347,20 +347,20 @@ func TestElicitationOfEqual(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for decision, left := range map[string]int{"once": 7, "no": 0} { // the number of calls that are made
 			t.Run(version+"/"+decision, func(t *testing.T) {
-				e, server := judged(t)
+				e, server := openAskingEngine(t)
 				var all sync.Once
 				var forms, questions atomic.Int64
-				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					all.Do(func() { testenv.WaitUntil(t, "all calls wait", func() bool { return len(e.Waiting("")) == 7 }) })
 					forms.Add(1)
-					questions.Add(int64(timesIn(r.Params.Message)))
+					questions.Add(int64(equalCallsIn(r.Params.Message)))
 					return accept(decision), nil
 				})
 				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": equal}})
 				o := outcomeOf(t, r, err)
 				ended := map[string]core.OutcomeStatus{"once": core.StatusOK, "no": core.StatusDenied}[decision]
-				if o.Status != ended || decision == "once" && string(o.Result) != "7" || wrote(server) != left {
-					t.Errorf("%s %s %+v: %d written", o.Status, o.Result, o.Error, wrote(server))
+				if o.Status != ended || decision == "once" && string(o.Result) != "7" || countWrites(server) != left {
+					t.Errorf("%s %s %+v: %d written", o.Status, o.Result, o.Error, countWrites(server))
 				}
 				// Those that came before the first form was shown are one, and those that came later.
 				if decision == "once" && questions.Load() != 7 || forms.Load() > 4 {
@@ -371,8 +371,8 @@ func TestElicitationOfEqual(t *testing.T) {
 	}
 }
 
-// timesIn returns how many equal calls a form asks about, according to the form's message.
-func timesIn(message string) int {
+// equalCallsIn returns how many equal calls a form asks about, according to the form's message.
+func equalCallsIn(message string) int {
 	_, after, _ := strings.Cut(message, "there are ")
 	times, _, _ := strings.Cut(after, " ")
 	n, err := strconv.Atoi(times)
@@ -388,10 +388,10 @@ func TestElicitationThatEnds(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"cancel", "disconnect"} {
 		t.Run(how, func(t *testing.T) {
-			e, server := judged(t)
+			e, server := openAskingEngine(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			var leave context.CancelFunc
-			session, leave := connected(t, e, "2025-11-25", func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			session, leave := connectClient(t, e, "2025-11-25", func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				if how == "cancel" {
 					cancel()
 				} else {
@@ -405,19 +405,19 @@ func TestElicitationThatEnds(t *testing.T) {
 				t.Error("the call was answered")
 			}
 			_ = e.Close()
-			if wrote(server) != 0 || len(e.Waiting("")) != 0 {
-				t.Errorf("%d written, waiting: %v", wrote(server), e.Waiting(""))
+			if countWrites(server) != 0 || len(e.Waiting("")) != 0 {
+				t.Errorf("%d written, waiting: %v", countWrites(server), e.Waiting(""))
 			}
 		})
 	}
 }
 
-// TestWithoutElicitation checks that a client without forms gets the pending approval at once, and gets the result
+// TestWithoutElicitation checks that a client without forms gets the pending approval immediately, and gets the result
 // from resume_execution after a person has approved.
 func TestWithoutElicitation(t *testing.T) {
 	t.Parallel()
-	e, server := judged(t)
-	session, _ := connected(t, e, "2025-11-25", nil)
+	e, server := openAskingEngine(t)
+	session, _ := connectClient(t, e, "2025-11-25", nil)
 	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
 	o := outcomeOf(t, r, err)
 	if o.Status != core.StatusPendingApproval || r.IsError || len(o.Approvals) != 1 || string(o.Approvals[0].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` {
@@ -428,7 +428,7 @@ func TestWithoutElicitation(t *testing.T) {
 	waiting := e.Waiting("")[0]
 	person.Go(func() { _ = e.Decide(waiting.ID, waiting.Digest, core.ApprovalAnswer{Approve: true}) })
 	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
-	if o = outcomeOf(t, r, err); o.Status != core.StatusOK || wrote(server) != 1 {
+	if o = outcomeOf(t, r, err); o.Status != core.StatusOK || countWrites(server) != 1 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -460,7 +460,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		go func() { _ = upstream.Run(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
 		return rw{toClient, fromClient}, nil
 	}
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []engine.Server{{Name: "shifty", Dial: dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Servers: []engine.Server{{Name: "shifty", Dial: dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,9 +491,9 @@ func TestElicitationAfterDryRun(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			e, server := judged(t)
+			e, server := openAskingEngine(t)
 			var forms []string
-			session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				forms = append(forms, r.Params.Message)
 				return accept("once"), nil
 			})
@@ -520,9 +520,9 @@ func TestPersonalDataTools(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			e, _ := judged(t)
+			e, _ := openAskingEngine(t)
 			var forms []string
-			session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			session, _ := connectClient(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				forms = append(forms, r.Params.Message)
 				for _, a := range e.Waiting("") {
 					if !strings.Contains(a.RenderText(), "ann@corp.example") {

@@ -5,8 +5,8 @@ import "context"
 // requestValues holds what the middleware of a request passes to the function that handles the called tool. It is
 // stored in the context, because the SDK passes nothing else from the middleware to that function.
 type requestValues struct {
-	round *requestState // that the client has sent back with the request, or nil
-	exact *exactResult  // takes the result of an exposed server, or nil
+	round *requestState // state that the client has sent back with the request; nil if none
+	exact *exactResult  // where to store the exact result of an exposed server; nil if it is not wanted
 }
 
 type requestKey struct{}

@@ -38,8 +38,8 @@ type conversation struct {
 	mu        sync.Mutex
 	turn      *requestTurn
 	method    string
-	req       mcp.Request      // the last one
-	told      *core.ClientPeer // its client
+	req       mcp.Request      // the most recent request of the conversation
+	told      *core.ClientPeer // the client of that request
 	round     int
 	next      int
 	questions map[string]*serverQuestion
@@ -51,7 +51,7 @@ type conversation struct {
 // client got questions as the result of the request.
 type requestTurn struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when the rest is there
+	done   chan struct{} // closed when result and err are set
 	result mcp.Result
 	err    error
 }
@@ -59,7 +59,7 @@ type requestTurn struct {
 // serverQuestion represents a question of an upstream server that waits for the client's answer.
 type serverQuestion struct {
 	request mcp.InputRequest
-	answer  chan json.RawMessage // holds one
+	answer  chan json.RawMessage // receives the client's answer; has room for one
 }
 
 // openConversations stores the conversations of a Server that have not ended, by id.
@@ -446,7 +446,8 @@ func capabilitiesOf(req mcp.Request) *mcp.ClientCapabilities {
 	return nil
 }
 
-// Bounds on how much of an upstream server's question is shown, in bytes.
+// maxQuestion bounds how much of the message of an upstream server's question is shown, in bytes. maxForm bounds the
+// parameters of such a question, including the form's schema, in bytes. A question with more is refused.
 const (
 	maxQuestion = 8 << 10
 	maxForm     = 64 << 10

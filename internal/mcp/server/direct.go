@@ -38,8 +38,8 @@ type PassthroughEngine interface {
 	WatchChanges(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogLevelSetter represents an Engine that can be told the lowest level of log messages that a client wants from upstream
-// servers.
+// LogLevelSetter represents an Engine that can be told the lowest level of log messages that a client wants from
+// upstream servers.
 type LogLevelSetter interface{ SetLogLevel(level string) }
 
 // ToolsChanged is the method of the notification that a server's list of tools has changed.
@@ -58,8 +58,8 @@ type exposedServers struct {
 	subscribed resourceSubscriptions
 
 	mu     sync.Mutex
-	tools  []exposedTool          // in their order
-	byName map[string]exposedTool // by the name towards clients
+	tools  []exposedTool          // tools of exposed servers, in the order in which clients list them
+	byName map[string]exposedTool // the same tools by the name that clients see
 }
 
 // exposedTool represents a tool of an exposed server, with the name that clients see.
@@ -67,10 +67,11 @@ type exposedTool struct {
 	name       string
 	tool       *core.Tool
 	definition json.RawMessage
-	bound      []headers.HeaderBinding // arguments that headers repeat
+	bound      []headers.HeaderBinding // arguments that clients must repeat in HTTP headers
 }
 
-// setUpPassthrough makes the Server pass requests on to exposed servers, if there are any.
+// setUpPassthrough makes the Server pass requests on to exposed servers (upstream servers whose features clients see
+// directly), if there are any.
 func (s *Server) setUpPassthrough() {
 	p, ok := s.engine.(PassthroughEngine)
 	if !ok || len(p.ExposedServers()) == 0 {
@@ -108,7 +109,7 @@ func (s *Server) Close() {
 
 // notifyChange notifies clients of a change at an exposed server. The SDK notifies clients that a list has changed
 // only if its own list changes. Therefore notifyChange updates the tools that are registered at the SDK, or registers
-// a prompt or resource and removes it at once.
+// a prompt or resource and removes it immediately.
 func (d *exposedServers) notifyChange(server, method string, params json.RawMessage) {
 	const odd = "retort-changed"
 	switch m := d.server.mcp; method {

@@ -12,7 +12,7 @@ import (
 type exactResult struct {
 	mcp.ResultBase
 	raw    json.RawMessage
-	modern bool // it says that it is complete
+	modern bool // the result must have the member resultType, as protocol version 2026-07-28 requires
 }
 
 // MarshalJSON returns the result as the server sent it. It adds two members if the result lacks them: resultType,

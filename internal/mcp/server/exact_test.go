@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOrMember checks that a member is added to an object that does not have it, and that any other text stays as it is:
-// an upstream server decides what its result is.
+// TestOrMember checks that orMember adds a member to an object that does not have it, and returns any other text
+// unchanged, because an upstream server decides what its result is.
 func TestOrMember(t *testing.T) {
 	for given, want := range map[string]string{
 		`{}`: `{"a":true}`, ` { "b" : 1 } `: `{"a":true,"b" : 1 }`, `{"a":2}`: `{"a":2}`,

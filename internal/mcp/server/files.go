@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// FileKeeper writes, reads and lists the files in the workspace of a session.
+// FileKeeper writes, reads and lists files in the workspace of a session.
 type FileKeeper interface {
 	WriteFile(session, name, content, encoding string, appends bool) (core.FileWritten, error)
 	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)

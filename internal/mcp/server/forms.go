@@ -10,13 +10,13 @@ import (
 	"retort/internal/core"
 )
 
-// Limits on the forms that a client is sent. At most maxOpenForms are shown at the same time, and at most
-// maxServerForms of these are questions of upstream servers. Otherwise a server could keep a person from seeing an
-// approval by asking many questions.
+// maxOpenForms, maxServerForms and maxRoundForms limit the forms that a client is sent. At most maxOpenForms are shown
+// at the same time, and at most maxServerForms of these are questions of upstream servers. Otherwise a server could
+// keep a person from seeing an approval by asking many questions.
 const (
 	maxOpenForms   = 4
-	maxServerForms = 2 // of these, for questions of servers
-	maxRoundForms  = 8 // in one result, since protocol version 2026-07-28
+	maxServerForms = 2 // maximum number of these that are questions of servers
+	maxRoundForms  = 8 // maximum number of forms in one result, as used since protocol version 2026-07-28
 )
 
 // formsOfRound returns the approvals whose forms are sent to the client in one result: at most maxRoundForms, the
@@ -39,15 +39,15 @@ type openForms struct {
 
 // clientForms records the forms of one client: how many are shown, and which are waiting to be shown.
 type clientForms struct {
-	approvals, servers int         // that are open
-	waiting            []*formTurn // the most dangerous first, then the oldest
+	approvals, servers int         // numbers of open forms: about approvals, and with questions of servers
+	waiting            []*formTurn // forms that wait to be shown: the most dangerous first, then the oldest
 }
 
 // formTurn represents a form that waits until the client may show it, or that is shown.
 type formTurn struct {
 	danger int
 	open   bool
-	begin  chan struct{} // closed when it may be shown
+	begin  chan struct{} // closed when the form may be shown
 }
 
 // awaitTurn waits until a new form may be shown at the client. Of several waiting forms, the one with the highest

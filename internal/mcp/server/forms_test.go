@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestFormsTakeTurns checks that a client shows few forms at once, that the most dangerous approval is shown next,
-// and that questions of servers leave room for approvals.
+// TestFormsTakeTurns checks that a client shows few forms at the same time, that the most dangerous approval is shown
+// next, and that questions of servers leave room for approvals.
 func TestFormsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forms openForms
@@ -73,8 +73,7 @@ func TestFormsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestFormsThatEnd checks that a form is not shown any more if its question is answered elsewhere while it waits for
-// its turn.
+// TestFormsThatEnd checks that a waiting form is not shown if its question is answered elsewhere before its turn.
 func TestFormsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forms openForms

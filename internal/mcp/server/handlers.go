@@ -329,7 +329,7 @@ func (s *Server) executionStats(ctx context.Context, req *mcp.CallToolRequest) (
 type TextSanitizer interface {
 	// Sanitize replaces personal data in a text by tokens, and counts the values of each type.
 	Sanitize(session, text string) (string, map[string]int, error)
-	// Restore shows a person the values behind the tokens in a text.
+	// Restore shows a person the values behind the tokens in a text. The Outcome does not contain the values.
 	Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome
 }
 
@@ -393,7 +393,7 @@ func modelOf(req *mcp.CallToolRequest) (model, version string) {
 }
 
 const (
-	maxModel   = 100 // bytes
+	maxModel   = 100 // maximum length of a model's name or version, in bytes
 	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
 )
 

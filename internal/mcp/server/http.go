@@ -11,7 +11,7 @@ import (
 // Stateless is the first protocol version without sessions over HTTP.
 const Stateless = multiRoundTrip
 
-// HTTP headers that MCP defines.
+// SessionHeader and the following constants are HTTP headers that MCP defines.
 const (
 	SessionHeader = "Mcp-Session-Id"
 	VersionHeader = "Mcp-Protocol-Version"

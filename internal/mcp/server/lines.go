@@ -52,29 +52,29 @@ type lineConn struct {
 	in     io.ReadCloser
 	out    io.WriteCloser
 	lines  chan readLine
-	queue  []jsonrpc.Message // read and not yet returned
-	begun  bool              // initialize has come: requests need not say their version
+	queue  []jsonrpc.Message // messages that were read and not yet returned by Read
+	begun  bool              // initialize has arrived, so requests need not declare their protocol version
 	once   sync.Once
 	closed chan struct{}
 
-	drained chan struct{} // closed when it drains and all requests have their answers
+	drained chan struct{} // closed when the connection is draining and all requests are answered
 
-	mu      sync.Mutex // for the rest, and for writing
+	mu      sync.Mutex // guards the fields below, and writing
 	calls   map[jsonrpc.ID]*inCall
-	version string // that initialize has led to
+	version string // protocol version that initialize has negotiated
 	drains  bool
 }
 
 // inCall represents a request of the client that is not answered yet.
 type inCall struct {
 	initialize, cancelled bool
-	lasts                 bool          // until its stream ends: nobody waits for its answer
-	batch                 *batchAnswers // that it came in; nil: in none
+	lasts                 bool          // the request is a subscription, which is answered only when its stream ends
+	batch                 *batchAnswers // batch that contained the request; nil if it came alone
 }
 
 // batchAnswers collects the answers to the requests of a batch.
 type batchAnswers struct {
-	open    int // requests without an answer
+	open    int // number of requests in the batch that are not answered yet
 	answers []json.RawMessage
 }
 

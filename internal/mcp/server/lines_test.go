@@ -18,13 +18,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// brisk is an engine whose programs end at once, except the program "wait", which waits for the end of its context.
-type brisk struct {
+// quickEngine is an engine whose programs end immediately, except the program "wait", which waits for the end of its
+// context.
+type quickEngine struct {
 	*engine
 	began chan struct{}
 }
 
-func (b brisk) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
+func (b quickEngine) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
 	if r.Code == "wait" {
 		b.began <- struct{}{}
 		<-ctx.Done()
@@ -33,12 +34,12 @@ func (b brisk) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcom
 	return core.Outcome{ExecutionID: "x1", Status: core.StatusOK, Result: json.RawMessage(`1`)}
 }
 
-func (b brisk) Decide(string, string, core.ApprovalAnswer) error { return nil }
+func (b quickEngine) Decide(string, string, core.ApprovalAnswer) error { return nil }
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// speaker is a client that writes arbitrary lines to a server's input stream.
-type speaker struct {
+// lineClient is a client that writes arbitrary lines to a server's input stream.
+type lineClient struct {
 	t     testing.TB
 	era   string
 	began chan struct{}
@@ -48,18 +49,18 @@ type speaker struct {
 	asked int
 }
 
-// speak starts a server and connects a speaker to it, which is a client that writes arbitrary lines. The argument era
-// is the protocol version that the speaker uses.
-func speak(t testing.TB, era string) *speaker {
+// speak starts a server and connects a client that writes arbitrary lines to it. The argument era
+// is the protocol version that the client uses.
+func speak(t testing.TB, era string) *lineClient {
 	t.Helper()
 	began := make(chan struct{}, 1)
-	s, err := New(brisk{newEngine(), began}, Options{})
+	s, err := New(quickEngine{newEngine(), began}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	c := &speaker{t: t, era: era, began: began, in: toServer, lines: make(chan string, 10_000), done: make(chan error, 1)}
+	c := &lineClient{t: t, era: era, began: began, in: toServer, lines: make(chan string, 10_000), done: make(chan error, 1)}
 	go func() {
 		c.done <- s.ServeLines(context.Background(), fromClient, toClient)
 		_ = toClient.Close()
@@ -80,14 +81,14 @@ func speak(t testing.TB, era string) *speaker {
 	return c
 }
 
-func (c *speaker) write(text string) {
+func (c *lineClient) write(text string) {
 	if _, err := io.WriteString(c.in, strings.TrimSuffix(text, "\n")+"\n"); err != nil {
 		c.t.Errorf("the server does not read any more: %v", err)
 	}
 }
 
-// request returns a tools/call message in the form of the speaker's protocol version.
-func (c *speaker) request(id, tool, arguments string) string {
+// request returns a tools/call message in the form of the client's protocol version.
+func (c *lineClient) request(id, tool, arguments string) string {
 	meta := `"_meta":{}`
 	if c.era == multiRoundTrip {
 		meta = modernMeta
@@ -95,9 +96,9 @@ func (c *speaker) request(id, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,%s}}`, id, tool, arguments, meta)
 }
 
-// sync makes a request that always succeeds. It returns the lines that the server has sent before the answer to this
-// request.
-func (c *speaker) sync() (before []string) {
+// sync makes a request that always succeeds and waits for its answer. It returns the lines that the server has sent
+// before this answer.
+func (c *lineClient) sync() (before []string) {
 	c.t.Helper()
 	c.asked++
 	id := fmt.Sprintf(`"sync-%d"`, c.asked)
@@ -117,7 +118,7 @@ func (c *speaker) sync() (before []string) {
 }
 
 // close ends the input stream and checks that the server then stops without an error.
-func (c *speaker) close() {
+func (c *lineClient) close() {
 	c.t.Helper()
 	_ = c.in.Close()
 	if err := testenv.Receive(c.t, c.done, "the end of Serve"); err != nil {
@@ -342,7 +343,7 @@ func TestDrain(t *testing.T) {
 					text, _ := io.ReadAll(answers)
 					said <- string(text)
 				}()
-				c := &speaker{t: t, era: multiRoundTrip, in: toServer}
+				c := &lineClient{t: t, era: multiRoundTrip, in: toServer}
 				c.write(c.request("8", "execute_code", `{"code":"wait"}`))
 				synctest.Wait()
 				began := time.Now()

@@ -17,15 +17,16 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// locked opens an engine with one server that requires a login. A person has logged in, but the login has expired.
-func locked(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
+// openExpiredLogin opens an engine with one server that requires a login. A person has logged in before, but the login
+// has expired.
+func openExpiredLogin(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
 	t.Helper()
 	server, err := oauthtest.Start(oauthtest.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 	logIn(t, c)
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
@@ -52,13 +53,13 @@ func logIn(t *testing.T, c engine.Config) {
 	}
 }
 
-// browsing connects a client that can open addresses for a person.
-func browsing(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
+// connectBrowsing connects a client that can open addresses in a browser for a person.
+func connectBrowsing(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 	t.Helper()
 	return browsingWith(t, e, version, elicit, nil)
 }
 
-// browsingWith connects a client like browsing does. In addition, the client calls the function complete with a
+// browsingWith connects a client like connectBrowsing does. In addition, the client calls the function complete with a
 // page's id when a server reports that the person has finished with that page.
 func browsingWith(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
 	t.Helper()
@@ -90,7 +91,9 @@ func TestLoginInTheMiddle(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for name, c := range map[string]struct {
 			action string
-			logs   string // "": nobody; "here": at the address; "elsewhere": at the command line
+			// logs says where the person logs in: "here" at the given address, "elsewhere" with the login command, or
+			// "" for nowhere.
+			logs   string
 			status core.OutcomeStatus
 		}{
 			"logs in":                     {"accept", "here", core.StatusOK},
@@ -98,11 +101,11 @@ func TestLoginInTheMiddle(t *testing.T) {
 			"refuses":                     {"decline", "", core.StatusError},
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
-				e, server, config := locked(t)
+				e, server, config := openExpiredLogin(t)
 				var asked atomic.Int64
 				var person sync.WaitGroup
 				defer person.Wait() // the login may end after the call that waited for it
-				session := browsing(t, e, version, func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				session := connectBrowsing(t, e, version, func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked.Add(1)
 					if r.Params.Mode != "url" || !strings.HasPrefix(r.Params.URL, server.Root+"/authorize?") || !strings.Contains(r.Params.Message, "vault") {
 						t.Errorf("%+v", r.Params)
@@ -134,7 +137,7 @@ func TestLoginInTheMiddle(t *testing.T) {
 // so that the time does not count against the program.
 func TestLoginStopsTheClock(t *testing.T) {
 	t.Parallel()
-	e, server, _ := locked(t)
+	e, server, _ := openExpiredLogin(t)
 	var pauses atomic.Int64
 	ctx := core.WithPause(core.WithBrowser(t.Context(), nil), func() func() {
 		pauses.Add(1)
@@ -165,8 +168,8 @@ func TestLoginStopsTheClock(t *testing.T) {
 // that calls succeed after that login.
 func TestLoginWithoutBrowser(t *testing.T) {
 	t.Parallel()
-	e, _, config := locked(t)
-	session, _ := connected(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	e, _, config := openExpiredLogin(t)
+	session, _ := connectClient(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		t.Error("it was asked")
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	})
@@ -192,7 +195,7 @@ func TestFirstLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +221,7 @@ func TestFirstLogin(t *testing.T) {
 // TestProgramsShareOneRefresh checks that fifty concurrent programs with an expired access token cause one refresh.
 func TestProgramsShareOneRefresh(t *testing.T) {
 	t.Parallel()
-	e, server, config := locked(t)
+	e, server, config := openExpiredLogin(t)
 	logIn(t, config)
 	server.Expire(false)
 	const programs = 50

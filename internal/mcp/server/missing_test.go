@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// needy returns a server with a tool and a prompt that fail with the error for a missing client capability. data is
-// the data member of that error, which names the capability.
-func needy(data string) *mcp.Server {
+// newNeedyServer returns a server with a tool and a prompt that fail with the error for a missing client
+// capability. The argument data is the data member of that error, which names the capability.
+func newNeedyServer(data string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "needy", Version: "1"}, nil)
 	lacks := &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "it is needed", Data: json.RawMessage(data)}
 	s.AddTool(&mcp.Tool{Name: "get_x", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -37,7 +37,7 @@ func TestMissingCapability(t *testing.T) {
 	for name, c := range map[string]struct {
 		era, settings, needs string
 		client               *mcp.ClientOptions
-		want                 string // data of the error of the protocol; "": another error
+		want                 string // data of the protocol error; "" means that another error is expected
 	}{
 		"modern":             {eras[1], exposedServers, elicitation, nil, `{"requiredCapabilities":{"elicitation":{}}}`},
 		"both":               {eras[1], "servers: {up: {expose: direct, sampling: allow}}", elicitation, nil, `{"requiredCapabilities":{"elicitation":{},"sampling":{}}}`},
@@ -47,7 +47,7 @@ func TestMissingCapability(t *testing.T) {
 		"offered, of no use": {eras[1], exposedServers, elicitation, &mcp.ClientOptions{ElicitationHandler: person}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := connect(t, c.settings, c.era, c.client, upstream("up", needy(c.needs)))
+			s := connectEngine(t, c.settings, c.era, c.client, upstream("up", newNeedyServer(c.needs)))
 			_, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
 			told(t, err, c.want)
 			result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_x"})
@@ -59,7 +59,7 @@ func TestMissingCapability(t *testing.T) {
 		})
 	}
 	// A server that asks by what it answers needs it as well.
-	s := connect(t, exposedServers, eras[1], nil, upstream("up", withApprovalChannel(eras[1])))
+	s := connectEngine(t, exposedServers, eras[1], nil, upstream("up", withApprovalChannel(eras[1])))
 	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_colour"})
 	told(t, err, `{"requiredCapabilities":{"elicitation":{}}}`)
 }

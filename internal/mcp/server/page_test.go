@@ -20,7 +20,7 @@ const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=
 type openedPages struct {
 	mu        sync.Mutex
 	url       string
-	quiet     bool // tells nobody when the person is done
+	quiet     bool // the server does not report when the person has finished with a page
 	opened    bool
 	ids       []string
 	closePage func()
@@ -125,7 +125,7 @@ func TestPagesToOpen(t *testing.T) {
 			t.Parallel()
 			p := &openedPages{url: secretPage, quiet: quiet}
 			var asked, completed []string
-			s := connect(t, exposedServers, era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs)))
+			s := connectEngine(t, exposedServers, era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs)))
 			for way, call := range waysTo(t, s) {
 				p.mu.Lock()
 				p.opened, p.calls = false, 0
@@ -175,10 +175,10 @@ func TestPagesThatNobodyOpens(t *testing.T) {
 			p := &openedPages{url: secretPage}
 			var asked, completed []string
 			for name, s := range map[string]*mcp.ClientSession{
-				"shows forms only": connect(t, exposedServers, era, forms, upstream("up", p.server(theirs))),
-				"shows nothing":    connect(t, exposedServers, era, nil, upstream("up", p.server(theirs))),
-				"may not be asked": connect(t, "servers: {up: {expose: direct, elicitation: deny}}", era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs))),
-				"declines":         connect(t, exposedServers, era, p.reader(t, "decline", &asked, &completed), upstream("up", p.server(theirs))),
+				"shows forms only": connectEngine(t, exposedServers, era, forms, upstream("up", p.server(theirs))),
+				"shows nothing":    connectEngine(t, exposedServers, era, nil, upstream("up", p.server(theirs))),
+				"may not be asked": connectEngine(t, "servers: {up: {expose: direct, elicitation: deny}}", era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs))),
+				"declines":         connectEngine(t, exposedServers, era, p.reader(t, "decline", &asked, &completed), upstream("up", p.server(theirs))),
 			} {
 				for way, call := range waysTo(t, s) {
 					for _, tool := range []string{"get_first", "get_midst"} {
@@ -216,7 +216,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &openedPages{url: address}
 			var asked, completed []string
-			s := connect(t, exposedServers, eras[0], p.reader(t, "accept", &asked, &completed), upstream("up", p.server()))
+			s := connectEngine(t, exposedServers, eras[0], p.reader(t, "accept", &asked, &completed), upstream("up", p.server()))
 			for _, tool := range []string{"get_first", "get_midst"} {
 				if got := waysTo(t, s)["program"](tool); strings.Contains(got, "let in") || !strings.Contains(got, `"status":"error"`) {
 					t.Error(got)

@@ -29,12 +29,12 @@ func TestPromptsAreApproved(t *testing.T) {
 				return accept(said), nil
 			}}
 			one := func(o *mcp.ClientOptions) (string, error) {
-				a, b := everything(), everything()
+				a, b := fullServer(), fullServer()
 				text := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 					return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "of ada@example.com"}}}, nil
 				}
 				a.AddResource(&mcp.Resource{URI: "test://mail", Name: "mail"}, text)
-				s := connect(t, settings, era, o, upstream("a", a), upstream("b", b))
+				s := connectEngine(t, settings, era, o, upstream("a", a), upstream("b", b))
 				list(t, s)
 				first, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://mail"})
 				if err != nil || !strings.Contains(show(first), "[EMAIL_1]") || asked > 0 {
@@ -66,7 +66,7 @@ func TestPromptsAreApproved(t *testing.T) {
 // engine with this server.
 func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, engine.Config) {
 	t.Helper()
-	things := everything()
+	things := fullServer()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return things }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	var server *oauthtest.Server
 	server, err := oauthtest.Start(oauthtest.Rules{Inside: handler})
@@ -74,7 +74,7 @@ func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, engine.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server, engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
+	return server, engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 }
 
 // TestLoginForResourcesAndPrompts checks that a client whose login has expired is asked to log in when it reads a

@@ -18,13 +18,13 @@ import (
 
 // Kind represents a kind of items that upstream servers have in addition to tools, such as resources.
 type Kind struct {
-	Method string // that lists them
-	Member string // of the answer
-	Key    string // that tells them apart
-	Tool   string // the name by which the policy judges their use
+	Method string // method that lists the items
+	Member string // member of the list result that contains the items
+	Key    string // member that identifies an item
+	Tool   string // name under which the policy checks the use of the items
 }
 
-// The kinds of items that servers list in addition to tools.
+// Resources and the following variables are the kinds of items that servers list in addition to tools.
 var (
 	Resources = Kind{"resources/list", "resources", "uri", "read_resource"}
 	Templates = Kind{"resources/templates/list", "resourceTemplates", "uriTemplate", "read_resource"}

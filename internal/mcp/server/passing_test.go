@@ -30,8 +30,8 @@ func upstream(name string, s *mcp.Server) engine.Server {
 	}}
 }
 
-// overHTTP returns an engine.Server for an SDK server that is reached over Streamable HTTP.
-func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
+// serverOverHTTP returns an engine.Server for an SDK server that is reached over Streamable HTTP.
+func serverOverHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
@@ -48,10 +48,10 @@ func (s stream) Close() error {
 	return s.WriteCloser.Close()
 }
 
-// connect opens an engine with servers and connects an SDK client to it with a protocol version.
-func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...engine.Server) *mcp.ClientSession {
+// connectEngine opens an engine with servers and connects an SDK client to it with a protocol version.
+func connectEngine(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...engine.Server) *mcp.ClientSession {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unreachedLimits, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, serv
 
 var eras = []string{"2025-11-25", "2026-07-28"}
 
-// everything returns a server with tools, resources, a resource template, a prompt and completions.
-func everything(protocols ...string) *mcp.Server {
+// fullServer returns a server with tools, resources, a resource template, a prompt and completions.
+func fullServer(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everything", Version: "1"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: protocols,
 		SubscribeHandler:          func(context.Context, *mcp.SubscribeRequest) error { return nil },
@@ -134,7 +134,7 @@ func TestExposedToolsAreAsTheyAre(t *testing.T) {
 	for _, era := range eras {
 		for _, theirs := range [][]string{nil, eras[:1]} {
 			t.Run(fmt.Sprint(era, theirs), func(t *testing.T) {
-				s := connect(t, exposedServers, era, nil, upstream("up", everything(theirs...)))
+				s := connectEngine(t, exposedServers, era, nil, upstream("up", fullServer(theirs...)))
 				tools, err := s.ListTools(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -182,9 +182,9 @@ func callOf(t *testing.T, s *mcp.ClientSession, name string, arguments any) stri
 	return show(result)
 }
 
-// saidOf calls a tool and returns the result as text. If the call fails with a protocol error, it returns the error's
-// text instead of failing the test.
-func saidOf(t *testing.T, s *mcp.ClientSession, name string) string {
+// callForText calls a tool and returns the result as text. If the call fails with a protocol error, it returns the
+// error's text and the test continues.
+func callForText(t *testing.T, s *mcp.ClientSession, name string) string {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
 	if err != nil {
@@ -197,7 +197,7 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			s := connect(t, exposedServers, era, nil, upstream("up", everything()))
+			s := connectEngine(t, exposedServers, era, nil, upstream("up", fullServer()))
 			var got []string
 			note := func(v any, err error) {
 				if err != nil {
@@ -333,21 +333,21 @@ func (p *person) options() *mcp.ClientOptions {
 	}
 }
 
-// TestQuestionsCrossEras checks for all pairs of protocol versions that a server's question reaches the person and
-// the server gets the answer, whether its tool is called directly, by call_tool or by a program.
+// TestQuestionsCrossEras checks that a server's question reaches the person and the answer reaches the server, for all
+// pairs of protocol versions. The server's tool is called directly, by call_tool and by a program.
 func TestQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
 	wires := map[string]func(theirs string) engine.Server{
 		"pipe": func(theirs string) engine.Server { return upstream("up", withApprovalChannel(theirs)) },
 		"http": func(theirs string) engine.Server {
-			return overHTTP(t, "up", withApprovalChannel(theirs), theirs == eras[1])
+			return serverOverHTTP(t, "up", withApprovalChannel(theirs), theirs == eras[1])
 		},
 	}
 	for i := range 8 {
 		era, theirs, wire := eras[i&1], eras[i>>1&1], []string{"pipe", "http"}[i>>2]
 		t.Run(era+" to "+theirs+" by "+wire, func(t *testing.T) {
 			p := &person{}
-			s := connect(t, "servers: {up: {expose: direct, sampling: allow, roots: [/srv/x]}}", era, p.options(), wires[wire](theirs))
+			s := connectEngine(t, "servers: {up: {expose: direct, sampling: allow, roots: [/srv/x]}}", era, p.options(), wires[wire](theirs))
 			ways := map[string]func(tool string) string{
 				"direct": func(tool string) string { return callOf(t, s, tool, nil) },
 				"call_tool": func(tool string) string {
@@ -395,12 +395,12 @@ func TestNobodyToAsk(t *testing.T) {
 			}
 			p := &person{}
 			some := p.options()
-			none := connect(t, exposedServers, era, nil, upstream("up", withApprovalChannel(theirs)))
-			with := connect(t, exposedServers, era, some, upstream("up", withApprovalChannel(theirs)))
+			none := connectEngine(t, exposedServers, era, nil, upstream("up", withApprovalChannel(theirs)))
+			with := connectEngine(t, exposedServers, era, some, upstream("up", withApprovalChannel(theirs)))
 			for want, got := range map[string]string{
-				"nobody can be asked":    saidOf(t, none, "get_colour"),
-				"not offered":            saidOf(t, with, "get_said"),
-				"roots/list is not offe": saidOf(t, with, "get_roots"),
+				"nobody can be asked":    callForText(t, none, "get_colour"),
+				"not offered":            callForText(t, with, "get_said"),
+				"roots/list is not offe": callForText(t, with, "get_roots"),
 			} {
 				if !strings.Contains(got, want) && !strings.Contains(got, "does not support") && !strings.Contains(got, "method not found") {
 					t.Errorf("%s to %s: no %q in %s", era, theirs, want, got)
@@ -418,7 +418,7 @@ func TestServersTellHowFarTheyAre(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			p := &person{}
-			s := connect(t, exposedServers, era, p.options(), upstream("up", withApprovalChannel("2025-11-25")))
+			s := connectEngine(t, exposedServers, era, p.options(), upstream("up", withApprovalChannel("2025-11-25")))
 			params := &mcp.CallToolParams{Name: "get_told", Meta: mcp.Meta{"progressToken": "mine"}}
 			if era == eras[0] {
 				if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
@@ -458,7 +458,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 				}
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": said}}, nil
 			}}
-			s := connect(t, exposedServers, era, o, upstream("up", everything()))
+			s := connectEngine(t, exposedServers, era, o, upstream("up", fullServer()))
 			if got := callOf(t, s, "delete_all", nil); !strings.Contains(got, `"text":"gone"`) || strings.Contains(got, "execution_id") {
 				t.Error(got)
 			}
@@ -466,7 +466,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 			if got := callOf(t, s, "delete_all", nil); strings.Contains(got, "gone") || !strings.Contains(got, `"isError":true`) {
 				t.Error(got)
 			}
-			nobody := connect(t, exposedServers, era, nil, upstream("up", everything()))
+			nobody := connectEngine(t, exposedServers, era, nil, upstream("up", fullServer()))
 			if got := callOf(t, nobody, "delete_all", nil); !strings.Contains(got, "pending_approval") || !strings.Contains(got, `"isError":true`) {
 				t.Error(got)
 			}
@@ -478,7 +478,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 // that each name reaches its server.
 func TestNamesOfSeveralServers(t *testing.T) {
 	t.Parallel()
-	s := connect(t, "{piiTokenization: false, servers: {a: {expose: direct}, b: {expose: direct}}}", eras[0], nil, upstream("a", everything()), upstream("b", everything(eras[0])))
+	s := connectEngine(t, "{piiTokenization: false, servers: {a: {expose: direct}, b: {expose: direct}}}", eras[0], nil, upstream("a", fullServer()), upstream("b", fullServer(eras[0])))
 	tools, err := s.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) != 16+8 {
 		t.Fatal(len(tools.Tools), err)

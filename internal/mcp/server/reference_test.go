@@ -45,7 +45,7 @@ description that the model reads. An argument in **bold** is required. Tools tha
 |---|---|---|
 %s%s`
 
-// readMeanings returns the descriptions in testdata/arguments.txt by "tool.argument".
+// readMeanings returns the descriptions in testdata/arguments.txt. The keys of the map have the form "tool.argument".
 func readMeanings(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/arguments.txt")

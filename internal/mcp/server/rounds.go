@@ -24,7 +24,7 @@ import (
 type RequestStates struct {
 	key   []byte
 	mu    sync.Mutex
-	spent map[string]time.Time // nonces that came back, until they would have run out
+	spent map[string]time.Time // used nonces, each with the time at which its state expires
 }
 
 // NewRequestStates returns a RequestStates with a new key.
@@ -36,14 +36,16 @@ func NewRequestStates() *RequestStates {
 
 // requestState is the state that a client sends back with its answers.
 type requestState struct {
-	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
-	Execution    string            `json:"execution_id,omitempty"`
-	Round        int               `json:"round"`
-	Digests      map[string]string `json:"digests,omitempty"` // of what was shown, by the id of the approval
-	Principal    string            `json:"principal,omitempty"`
-	Call         string            `json:"call"` // digest of the tool and its arguments
-	Nonce        string            `json:"nonce"`
-	Expires      time.Time         `json:"expires"`
+	// Conversation is the id of the conversation that continues in the background.
+	Conversation string `json:"conversation,omitempty"`
+	Execution    string `json:"execution_id,omitempty"`
+	Round        int    `json:"round"`
+	// Digests maps the ids of the approvals that were shown to their digests.
+	Digests   map[string]string `json:"digests,omitempty"`
+	Principal string            `json:"principal,omitempty"`
+	Call      string            `json:"call"` // digest of the call's tool and arguments
+	Nonce     string            `json:"nonce"`
+	Expires   time.Time         `json:"expires"`
 }
 
 // issueState returns a state as a signed text. The client keeps the text and sends it back with its next call.

@@ -12,7 +12,7 @@ import (
 
 // MessageRefusal is the error answer to a text that is not a valid JSON-RPC message.
 type MessageRefusal struct {
-	ID    json.RawMessage // of the request that it answers; nil if that is unknown
+	ID    json.RawMessage // id of the request that the refusal answers; nil if the id is unknown
 	Error *jsonrpc.Error
 }
 
@@ -146,14 +146,14 @@ func SplitBatch(text []byte) ([]json.RawMessage, *MessageRefusal) {
 // MessageContent counts and classifies the messages in a request body, for routing.
 type MessageContent struct {
 	Messages int
-	Calls    int  // of tools
-	Begins   bool // a session
-	Modern   bool // a message says its version, as since 2026-07-28
+	Calls    int  // number of tool calls
+	Begins   bool // a message begins a session
+	Modern   bool // a message declares its protocol version, as clients do since version 2026-07-28
 	Parts    []MessagePart
 }
 
-// MessagePart is one message of a request body. Request identifies it if it is a request, and is empty otherwise. Cancels
-// identifies the request that it cancels, if it is a cancellation.
+// MessagePart is one message of a request body. Request identifies it if it is a request, and is empty otherwise.
+// Cancels identifies the request that it cancels, if it is a cancellation.
 type MessagePart struct {
 	Text             json.RawMessage
 	Request, Cancels string

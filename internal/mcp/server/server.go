@@ -32,7 +32,7 @@ type Engine interface {
 // Options configures a Server. The zero value offers all tools.
 type Options struct {
 	Version string
-	Lean    bool // only the four tools that everything else can be reached with
+	Lean    bool // offer only the four most important tools, through which clients can reach everything else
 	// Sandboxes lists the names by which a call can choose a sandbox.
 	Sandboxes []string
 	// Timeout is the longest that a program may run, and how long it may if the call does not say. 0 means 10 minutes.
@@ -44,7 +44,7 @@ type Options struct {
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
 	// 2 s.
 	Grace time.Duration
-	Log   *slog.Logger // nil: nobody is told
+	Log   *slog.Logger // receives log messages; nil discards them
 }
 
 // Server answers MCP clients.
@@ -57,12 +57,12 @@ type Server struct {
 	// offerResume adds resume_execution to the offered tools if the Server offers only the lean (small) set. It is
 	// called when an execution begins to wait for an approval.
 	offerResume func()
-	direct      *exposedServers // nil: no server is exposed
+	direct      *exposedServers // exposed servers; nil if there are none
 	talks       openConversations
 	forms       openForms
-	ctx         context.Context // until Close
+	ctx         context.Context // context of the Server; it ends with Close
 	stop        context.CancelFunc
-	grace       time.Duration // see patient
+	grace       time.Duration // time after which a call of a client that supports tasks becomes a task
 }
 
 // New returns a Server that executes calls with an engine.
@@ -119,8 +119,8 @@ const maxLine = 16 << 20
 // drainTimeout is how long pending requests may take to finish after the context of Serve has ended.
 const drainTimeout = 30 * time.Second
 
-// ServeLines serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no more
-// requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
+// ServeLines serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no
+// more requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
 func (s *Server) ServeLines(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := newLineTransport(in, out)
 	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(drainTimeout) })()

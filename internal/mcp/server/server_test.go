@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write what the server answers into test
 // calls, and "ask" waits for an approval.
 type engine struct {
 	started, cancelled chan struct{}
-	answer             *core.ApprovalAnswer // of the person, to "ask"
+	answer             *core.ApprovalAnswer // the person's answer to the approval of the program "ask"
 }
 
 func newEngine() *engine {

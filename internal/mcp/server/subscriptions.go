@@ -22,12 +22,12 @@ const (
 // resourceSubscriptions stores the resources that clients have subscribed to. Each resource is subscribed once at its
 // server, and unsubscribed when the last session unsubscribes or ends.
 type resourceSubscriptions struct {
-	asking sync.Mutex // held while a server is asked
+	asking sync.Mutex // held while an upstream server is asked to subscribe or unsubscribe
 
 	mu       sync.Mutex
 	holders  map[resourceKey]map[*mcp.ServerSession]bool
-	sessions map[*mcp.ServerSession]bool // whose end is waited for
-	news     map[resourceKey]bool        // that clients are about to be told
+	sessions map[*mcp.ServerSession]bool // sessions that are being watched for their end
+	news     map[resourceKey]bool        // changed resources whose notifications are about to be sent
 }
 
 type resourceKey struct{ server, uri string }

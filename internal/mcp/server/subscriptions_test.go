@@ -56,11 +56,11 @@ func TestSubscriptions(t *testing.T) {
 			w := newWatchable(theirs)
 			up := upstream("up", w.Server)
 			if wire == "http" {
-				up = overHTTP(t, "up", w.Server, theirs == eras[1])
+				up = serverOverHTTP(t, "up", w.Server, theirs == eras[1])
 			}
 			var mu sync.Mutex
 			var news []string
-			s := connect(t, exposedServers, era, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			s := connectEngine(t, exposedServers, era, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 				mu.Lock()
 				defer mu.Unlock()
 				news = append(news, r.Params.URI)
@@ -104,7 +104,7 @@ func TestSubscriptions(t *testing.T) {
 func TestSubscriptionRefused(t *testing.T) {
 	t.Parallel()
 	for _, theirs := range eras {
-		s := connect(t, exposedServers, eras[0], nil, upstream("up", everythingDeaf(theirs)))
+		s := connectEngine(t, exposedServers, eras[0], nil, upstream("up", everythingDeaf(theirs)))
 		if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err == nil {
 			t.Errorf("%s: subscribed to a server without subscriptions", theirs)
 		}
@@ -126,7 +126,7 @@ func TestUpdatesOfOthers(t *testing.T) {
 	b.RemoveResources("test://a")
 	var mu sync.Mutex
 	var news []string
-	s := connect(t, "servers: {a: {expose: direct}, b: {expose: direct}}", eras[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+	s := connectEngine(t, "servers: {a: {expose: direct}, b: {expose: direct}}", eras[0], &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 		mu.Lock()
 		defer mu.Unlock()
 		news = append(news, r.Params.URI)

@@ -68,7 +68,7 @@ func ToolList(o Options) (list mcp.ListToolsResult, err error) {
 	return list, nil
 }
 
-// isModelTool reports whether Retort has a tool of its own with this name.
+// isModelTool reports whether Retort has its own tool with this name.
 func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
 }

@@ -17,11 +17,11 @@ import (
 
 //lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
 
-// lender is a client that offers its model to the server (MCP sampling). The model answers the first request with the
-// first of programs, the second request with the second, and so on.
-type lender struct {
+// samplingClient is a client that offers its model to the server (MCP sampling). The model answers the first request
+// with the first of programs, the second request with the second, and so on.
+type samplingClient struct {
 	programs []string
-	decision string // of its person; "" declines
+	decision string // answer of the client's person to a form; "" declines
 
 	mu      sync.Mutex
 	sampled []string
@@ -29,7 +29,7 @@ type lender struct {
 	told    []string
 }
 
-func (l *lender) options() *mcp.ClientOptions {
+func (l *samplingClient) options() *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		CreateMessageHandler: func(_ context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			l.mu.Lock()
@@ -62,20 +62,20 @@ func TestTaskBySampling(t *testing.T) {
 	t.Parallel()
 	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"
 	for name, c := range map[string]struct {
-		lender   *lender
-		status   core.OutcomeStatus
-		attempts int
-		effects  int
-		asked    int
-		era      string // the era to test; all of them if testenv.Full
+		samplingClient *samplingClient
+		status         core.OutcomeStatus
+		attempts       int
+		effects        int
+		asked          int
+		era            string // protocol version to test; all versions if testenv.Full is set
 	}{
-		"right at first":           {&lender{programs: []string{make1 + "return 1"}}, core.StatusOK, 1, 1, 0, eras[1]},
-		"wrong name, then a type":  {&lender{programs: []string{"return crm.creat()", "return crm.createRecord({})", make1 + "return 1"}}, core.StatusOK, 3, 1, 0, eras[0]},
-		"fails after an effect":    {&lender{programs: []string{make1 + "throw 1", "return 2"}}, core.StatusOK, 2, 1, 0, eras[1]},
-		"again, and they decline":  {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}}, core.StatusDenied, 2, 1, 1, eras[0]},
-		"again, and they want it":  {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}, decision: "once"}, core.StatusOK, 2, 2, 1, eras[1]},
-		"again, mended after that": {&lender{programs: []string{make1 + "throw new Error('x')", make1 + "throw new Error('y')", "return 3"}, decision: "once"}, core.StatusOK, 3, 2, 1, eras[0]},
-		"never a program":          {&lender{programs: []string{"no no no"}}, core.StatusRejected, 3, 0, 0, eras[1]},
+		"right at first":           {&samplingClient{programs: []string{make1 + "return 1"}}, core.StatusOK, 1, 1, 0, eras[1]},
+		"wrong name, then a type":  {&samplingClient{programs: []string{"return crm.creat()", "return crm.createRecord({})", make1 + "return 1"}}, core.StatusOK, 3, 1, 0, eras[0]},
+		"fails after an effect":    {&samplingClient{programs: []string{make1 + "throw 1", "return 2"}}, core.StatusOK, 2, 1, 0, eras[1]},
+		"again, and they decline":  {&samplingClient{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}}, core.StatusDenied, 2, 1, 1, eras[0]},
+		"again, and they want it":  {&samplingClient{programs: []string{make1 + "throw new Error('x')", make1 + "return 2"}, decision: "once"}, core.StatusOK, 2, 2, 1, eras[1]},
+		"again, mended after that": {&samplingClient{programs: []string{make1 + "throw new Error('x')", make1 + "throw new Error('y')", "return 3"}, decision: "once"}, core.StatusOK, 3, 2, 1, eras[0]},
+		"never a program":          {&samplingClient{programs: []string{"no no no"}}, core.StatusRejected, 3, 0, 0, eras[1]},
 	} {
 		for _, era := range eras {
 			if era != c.era && !testenv.Full() {
@@ -86,8 +86,8 @@ func TestTaskBySampling(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l := &lender{programs: c.lender.programs, decision: c.lender.decision}
-				s := connect(t, "", era, l.options(), engine.Server{Name: "crm", Dial: crm.Dial})
+				l := &samplingClient{programs: c.samplingClient.programs, decision: c.samplingClient.decision}
+				s := connectEngine(t, "", era, l.options(), engine.Server{Name: "crm", Dial: crm.Dial})
 				params := &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead record for C, ask ada@example.org"}}
 				params.SetProgressToken("p")
 				r, err := s.CallTool(t.Context(), params)
@@ -122,7 +122,7 @@ func TestTaskBySampling(t *testing.T) {
 func TestTaskWithoutSampling(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		s := connect(t, "", era, nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
+		s := connectEngine(t, "", era, nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead", "inputs": map[string]any{"n": json.Number("9007199254740993")}}})
 		o := outcomeOf(t, r, err)
 		if r.IsError || o.TaskContext == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
@@ -135,7 +135,7 @@ func TestTaskWithoutSampling(t *testing.T) {
 // refuses one that gives an argument twice or whose status is not "pending".
 func TestTaskObject(t *testing.T) {
 	t.Parallel()
-	s := connect(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
+	s := connectEngine(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
 	call := func(more map[string]any) *mcp.CallToolResult {
 		object := map[string]any{"id": "my-task", "description": "count leads", "code": "return typeof crm.searchRecords", "requiredTools": []string{"crm"}, "status": "pending"}
 		for name, value := range more {

@@ -51,13 +51,14 @@ const (
 	taskPage = 100
 )
 
-// clientTasks converts calls to jobs and jobs to MCP tasks, for the clients of a Server.
+// clientTasks converts tool calls to jobs, which run in the background, and shows jobs as MCP tasks to the clients of
+// a Server.
 type clientTasks struct {
 	TaskEngine
 	server *Server
 
 	mu    sync.Mutex
-	talks map[string]*conversation // what servers ask in the midst of tasks
+	talks map[string]*conversation // conversations of running tasks, in which upstream servers ask questions
 }
 
 // taskParams combines the parameters of all task methods.

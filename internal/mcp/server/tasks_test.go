@@ -64,7 +64,7 @@ func (e *taskEngine) end(t *core.JobState, o core.Outcome) {
 	e.tell()
 }
 
-// tell wakes all goroutines that wait for a change of a job. The caller must hold mu.
+// tell wakes all goroutines that wait for a change of a job's state. The caller must hold mu.
 func (e *taskEngine) tell() {
 	close(e.news)
 	e.news = make(chan struct{})

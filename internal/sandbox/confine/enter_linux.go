@@ -223,7 +223,7 @@ func onAllThreads(trap, a1, a2 uintptr) error {
 
 const standardError = 2
 
-const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
+const lastCapability = 40 // number of the highest capability, CAP_CHECKPOINT_RESTORE
 
 // dropCapabilities drops all capabilities except keptCapability. If the process becomes an interpreter, it also
 // clears the bounding set, so that no capability can be regained. It clears the set only in the current thread,
@@ -285,7 +285,7 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 // it, and the process must not start any other program. The system call filter therefore allows execve for only one
 // memory address, which programs cannot guess later.
 type heldInterpreter struct {
-	path    []byte // is at that address in memory
+	path    []byte // path of the executable; the filter allows execve only for the address of this text
 	address uintptr
 }
 

@@ -19,9 +19,9 @@ type containerProfile struct {
 	Syscalls []containerSyscalls `json:"syscalls"`
 }
 
-// containerMachine makes a container's seccomp profile apply to the other ABIs of its processor, too. Otherwise the
-// container's filter would kill a thread that makes a call of another ABI. With it, the guest's own filter refuses
-// the call with an error code.
+// containerMachine makes a container's seccomp profile apply to the other ABIs (calling conventions) of its processor,
+// too. Otherwise the container's filter would kill a thread that makes a call of another ABI. With it, the guest's own
+// filter refuses the call with an error code.
 type containerMachine struct {
 	Machine string   `json:"architecture"`
 	Others  []string `json:"subArchitectures"`

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The user that a program runs as, inside and outside its own user namespace. Inside, it owns no files. Outside, it
-// is nobody if the engine may map that user, otherwise the engine's own user.
+// innerUser and nobody are the ids of the user that a program runs as, inside and outside its own user namespace.
+// Inside, this user owns no files. Outside, the engine's own user takes the place of nobody if the engine may not map
+// nobody.
 const (
 	innerUser = 1000
 	nobody    = 65534

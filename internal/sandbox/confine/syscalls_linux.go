@@ -98,9 +98,9 @@ type conditionTest int
 
 const (
 	equal   conditionTest = iota
-	address               // equal in all 64 bits
-	anySet                // at least one of the bits of value
-	noneSet               // none of them
+	address               // all 64 bits of the argument equal the value
+	anySet                // at least one of the bits of value is set in the argument
+	noneSet               // none of the bits of value is set in the argument
 )
 
 // loadFilter installs the system call filter in every thread. The filter cannot be removed later.
@@ -260,7 +260,8 @@ var forbiddenCalls = append([]uintptr{
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
 }, olderForbidden...)
 
-// Byte offsets of fields in the kernel's struct seccomp_data, the input of the filter.
+// atNumber and the following constants are byte offsets of fields in the kernel's struct seccomp_data, the input of
+// the filter.
 const (
 	atNumber       = 0
 	atArchitecture = 4

@@ -4,7 +4,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_X86_64
 
-// System calls that only older architectures have. Newer architectures have only the calls that replace them.
+// olderBasic and the following variables list the system calls that only older architectures have. Newer architectures
+// have only the calls that replace them.
 var (
 	olderBasic = []uintptr{unix.SYS_TIME, unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_DUP2, unix.SYS_ARCH_PRCTL}
 	olderFiles = []uintptr{
@@ -13,8 +14,9 @@ var (
 		unix.SYS_EPOLL_CREATE, unix.SYS_EVENTFD, unix.SYS_ALARM,
 	}
 	olderForbidden = []uintptr{unix.SYS_FORK, unix.SYS_VFORK}
-	olderChmod     = []uintptr{unix.SYS_CHMOD, unix.SYS_MKDIR} // the mode is their second argument
-	olderOpen      = []uintptr{unix.SYS_OPEN}
+	// olderChmod lists the system calls that set a file's mode. The mode is their second argument.
+	olderChmod = []uintptr{unix.SYS_CHMOD, unix.SYS_MKDIR}
+	olderOpen  = []uintptr{unix.SYS_OPEN}
 )
 
 // olderNames maps the system calls in this file to their names.

@@ -119,9 +119,9 @@ const RelayThreads = 16
 
 // PlanMount describes a file or directory of the host that appears in the sandbox.
 type PlanMount struct {
-	Source string // on the machine, without symbolic links
-	Target string // absolute
-	Empty  bool   // an empty directory takes the place of the source
+	Source string // absolute path on the host, without symbolic links
+	Target string // absolute path in the sandbox
+	Empty  bool   // the sandbox gets an empty directory instead of the source
 	// Writable lets the program write to the file or folder if its mode allows that. Everything else of the host is
 	// read-only.
 	Writable, Device bool
@@ -137,12 +137,13 @@ type PlanMount struct {
 // identity.
 type FileIdentity struct {
 	Device, Inode uint64
-	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
+	// Size is the size in bytes. Changed is the time of the last change of any kind, in nanoseconds.
+	Size, Changed int64
 }
 
 // SetupError reports that a step of the confinement failed. The child writes it to standard error.
 type SetupError struct {
-	Step string // "user namespace", "mount /proc", …
+	Step string // name of the step that failed, such as "user namespace" or "mount /proc"
 	Err  error
 }
 
@@ -159,7 +160,7 @@ func setupError(step string, err error) error {
 
 // RelayEnded is the error of a relay whose guest has ended. It contains the guest's exit status.
 type RelayEnded struct {
-	Code int // exit status, or 128 plus the number of a signal
+	Code int // exit status of the guest; if a signal ended it, 128 plus the number of the signal
 }
 
 func (e *RelayEnded) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }

@@ -18,7 +18,7 @@ import (
 const (
 	// newestAPIVersion is the newest version of Docker's Engine API that this package uses.
 	newestAPIVersion = "1.51"
-	// answerTimeout bounds the duration of requests to which the daemon normally responds at once.
+	// answerTimeout bounds the duration of requests to which the daemon normally responds immediately.
 	answerTimeout = 15 * time.Second
 	// maxAnswerBytes bounds the number of bytes that are read from a response.
 	maxAnswerBytes = 16 << 20
@@ -28,7 +28,7 @@ const (
 // with an error status, the methods return an *apiFailure.
 type engineAPI struct {
 	address daemonAddress
-	version string // "1.41"; empty asks for the newest that the daemon has
+	version string // version of the Engine API in requests, such as "1.41"; empty means the daemon's newest
 	client  *http.Client
 }
 

@@ -37,7 +37,8 @@ func BenchmarkSandbox(b *testing.B) {
 	}
 }
 
-// await waits until a container is ready, by taking a container and giving it back.
+// await waits until a container is ready for a program. It takes a container from the backend's pool and gives it back
+// unused.
 func await(b *testing.B, backend sandbox.Backend) {
 	s, err := backend.Prepare(b.Context(), sandbox.SandboxSpec{Runtime: quickjs})
 	if err != nil {

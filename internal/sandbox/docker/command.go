@@ -19,7 +19,8 @@ import (
 const (
 	// commandProfile names the allow list of system calls for containers that run a host command.
 	commandProfile = "command"
-	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
+	// spareMapping is the number of bytes of address space that a command may map in addition to the memory that it
+	// may use.
 	spareMapping = 1 << 30
 )
 
@@ -71,7 +72,7 @@ func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand,
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// askCommand returns the request that creates the container of a command.
+// askCommand returns the API request that creates the container of a command.
 func (b *dockerBackend) askCommand(
 	d *dockerDaemon, m *guestImage, name string, found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits,
 ) (*createRequest, error) {

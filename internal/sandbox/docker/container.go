@@ -133,7 +133,7 @@ type resourceLimit struct {
 	Soft, Hard int64
 }
 
-// containerRequest returns the request for a container that runs programs of a runtime.
+// containerRequest returns the API request that creates a container for programs of a runtime.
 func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name string) (*createRequest, error) {
 	plan := confine.SandboxPlan{Profile: m.runtime, Files: maxOpenFiles}
 	kind := m.runtime
@@ -152,9 +152,9 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	return b.confinedRequest(d, m, name, kind, plan, b.Limits)
 }
 
-// confinedRequest returns the request that creates a container. The argument kind names the allow list of system
-// calls that Docker applies from outside. The argument plan describes the stricter restrictions that the first
-// process in the container applies to itself.
+// confinedRequest returns the API request that creates a container. The argument kind names the allow list of system
+// calls that Docker applies from outside. The argument plan describes the stricter restrictions that the first process
+// in the container applies to itself.
 func (b *dockerBackend) confinedRequest(
 	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
 ) (*createRequest, error) {
@@ -217,7 +217,7 @@ var maskedPaths = []string{
 // backstop: the guest limits its program first, so that the program gets an error.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
-// memoryRoom returns the memory limit for a container of an image, in bytes.
+// memoryRoom returns the memory limit in bytes that a container of an image is created with.
 func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 	most := memoryAllowance(l) + tmpSize
 	if d.kernel {
@@ -233,24 +233,24 @@ func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 type guestContainer struct {
 	backend *dockerBackend
 	daemon  *dockerDaemon
-	i       *interpreter.Interpreter // nil for the built-in runtime
+	i       *interpreter.Interpreter // interpreter of the container's runtime; nil for the built-in runtime
 	image   *guestImage
 	runtime string
 	id      string
 	conn    net.Conn
-	out     *io.PipeReader    // output of the guest
-	wire    io.ReadWriter     // over both and over the shared memory
-	shared  *shm.SharedMemory // nil if no memory is shared
+	out     *io.PipeReader    // standard output of the guest, which carries its protocol
+	wire    io.ReadWriter     // combines conn, out and the shared memory into one stream
+	shared  *shm.SharedMemory // memory that guest and engine share; nil if there is no shared memory
 	stderr  procgroup.StderrHead
-	limits  core.Limits // the limits that it was started with
+	limits  core.Limits // limits with which the container was started
 
 	killed   atomic.Bool
-	outgrown atomic.Bool // it exceeded its memory limit
+	outgrown atomic.Bool // the container was ended because it exceeded its memory limit
 	killing  sync.Once
-	ended    chan struct{} // closed when it has ended, or its end cannot be determined
-	code     int           // exit status; -1 if unknown
+	ended    chan struct{} // closed when the container has ended, or when its end can no longer be determined
+	code     int           // exit status of the container; -1 if unknown
 	gone     chan struct{}
-	began    time.Time // when its program came
+	began    time.Time // time at which the guest received its program
 	peak     warmpool.MemoryPeak
 }
 

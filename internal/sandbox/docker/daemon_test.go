@@ -25,9 +25,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// speak starts a fake daemon and returns the Options for it. The map says holds the daemon's handlers; a key such as
-// "GET /info" is a request's method and path. The daemon responds to all other requests with 404.
-func speak(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
+// startFakeDaemon starts a fake daemon and returns Options that point to it. The argument says maps a request, such as
+// "GET /info", to the function that handles it. The daemon responds to all other requests with 404.
+func startFakeDaemon(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
 	if why := checkGuest(os.Args[0], ""); why != nil {
 		t.Skip(why) // as on a Mac, or with the race detector
@@ -74,21 +74,22 @@ const (
 	anInfo   = `{"OSType":"linux","MemoryLimit":true,"PidsLimit":true,"SwapLimit":true,"SecurityOptions":["name=seccomp"],"DefaultRuntime":"runc","Runtimes":{"runc":{}}}`
 )
 
-// healthy returns the handlers of a fake daemon that works, except that it cannot run containers.
-func healthy() map[string]func(http.ResponseWriter, *http.Request) {
+// healthyHandlers returns the handlers of a fake daemon that passes the backend's checks. It has no handlers for
+// requests about containers.
+func healthyHandlers() map[string]func(http.ResponseWriter, *http.Request) {
 	return map[string]func(http.ResponseWriter, *http.Request){
 		"GET /version": saying(aVersion), "GET /info": saying(anInfo), "POST /images/create": func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
 		"GET /images/json": saying("[]"), "GET /containers/json": saying("[]"), "POST /containers/create": saying(`{"Id":"c1"}`), "DELETE /containers/c1": saying(""),
 	}
 }
 
-// foreign is the name of a processor architecture other than this machine's.
-var foreign = cmp.Or(map[string]string{"amd64": "aarch64"}[runtime.GOARCH], "x86_64")
+// foreignArchitecture is the name of a processor architecture that is not this machine's.
+var foreignArchitecture = cmp.Or(map[string]string{"amd64": "aarch64"}[runtime.GOARCH], "x86_64")
 
 // TestDaemonUnusable checks the message and the hint for each reason why a daemon cannot be used.
 func TestDaemonUnusable(t *testing.T) {
 	with := func(path string, say func(http.ResponseWriter, *http.Request)) map[string]func(http.ResponseWriter, *http.Request) {
-		says := healthy()
+		says := healthyHandlers()
 		says[path] = say
 		return says
 	}
@@ -106,16 +107,16 @@ func TestDaemonUnusable(t *testing.T) {
 		"windows":         {rewrite("linux", "windows"), nil, "containers for windows", "Linux"},
 		"no memory limit": {rewrite(`"MemoryLimit":true`, `"MemoryLimit":false`), nil, "cannot limit the memory", "control groups"},
 		"no seccomp":      {rewrite("name=seccomp", "name=apparmor"), nil, "system calls", "seccomp"},
-		"no such runtime": {healthy(), func(o *Options) { o.Runtime = "kata" }, `no runtime "kata"`, "runsc install"},
-		"strict":          {healthy(), func(o *Options) { o.Strict = true }, "gVisor", "runsc install"},
-		"no ELF":          {healthy(), func(o *Options) { o.Guest = []string{"daemon_test.go", "guest"} }, "not a program for Linux", "docker: {guest:"},
-		"another machine": {rewrite(`"OSType"`, `"Architecture":"`+foreign+`","OSType"`), nil, "another processor", "docker: {guest:"},
-		"a tag":           {healthy(), func(o *Options) { o.Images = map[string]string{"python": "python:3.12"} }, "has no digest", "@sha256:"},
-		"far away":        {healthy(), func(o *Options) { o.Host = "tcp://192.0.2.1:2375" }, "another machine", "unix:///"},
-		"nobody there":    {healthy(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "is not running", "systemctl start docker"},
+		"no such runtime": {healthyHandlers(), func(o *Options) { o.Runtime = "kata" }, `no runtime "kata"`, "runsc install"},
+		"strict":          {healthyHandlers(), func(o *Options) { o.Strict = true }, "gVisor", "runsc install"},
+		"no ELF":          {healthyHandlers(), func(o *Options) { o.Guest = []string{"daemon_test.go", "guest"} }, "not a program for Linux", "docker: {guest:"},
+		"another machine": {rewrite(`"OSType"`, `"Architecture":"`+foreignArchitecture+`","OSType"`), nil, "another processor", "docker: {guest:"},
+		"a tag":           {healthyHandlers(), func(o *Options) { o.Images = map[string]string{"python": "python:3.12"} }, "has no digest", "@sha256:"},
+		"far away":        {healthyHandlers(), func(o *Options) { o.Host = "tcp://192.0.2.1:2375" }, "another machine", "unix:///"},
+		"nobody there":    {healthyHandlers(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "is not running", "systemctl start docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := speak(t, test.says)
+			o := startFakeDaemon(t, test.says)
 			if test.change != nil {
 				test.change(&o)
 			}
@@ -147,7 +148,7 @@ func TestContainerRefused(t *testing.T) {
 		"streams nothing": {"", nil, "did not become ready", "doctor", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			says := healthy()
+			says := healthyHandlers()
 			removed, started := make(chan bool, 16), make(chan bool, 1)
 			says["DELETE /containers/c1"] = func(http.ResponseWriter, *http.Request) { removed <- true }
 			says["POST /containers/c1/attach"] = func(w http.ResponseWriter, _ *http.Request) {
@@ -175,7 +176,7 @@ func TestContainerRefused(t *testing.T) {
 			if test.path != "" {
 				says[test.path] = test.say
 			}
-			daemon := newBackend(speak(t, says))
+			daemon := newBackend(startFakeDaemon(t, says))
 			daemon.asking = testenv.Patience
 			b := daemon.openPool()
 			_, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs})
@@ -195,11 +196,11 @@ func TestContainerRefused(t *testing.T) {
 // TestDaemonHangs checks that Capabilities returns an error, instead of blocking, if the daemon does not respond.
 func TestDaemonHangs(t *testing.T) {
 	t.Parallel()
-	says := healthy()
+	says := healthyHandlers()
 	done := make(chan struct{})
 	defer close(done)
 	says["GET /version"] = func(http.ResponseWriter, *http.Request) { <-done }
-	b := newBackend(speak(t, says))
+	b := newBackend(startFakeDaemon(t, says))
 	b.answering = 50 * time.Millisecond
 	if e := b.Capabilities().Unavailable; e == nil || !strings.Contains(e.Message, "does not answer") || !strings.Contains(e.Hint, "restart") {
 		t.Errorf("Unavailable is %v, want an error that says that the daemon does not answer", e)
@@ -209,7 +210,7 @@ func TestDaemonHangs(t *testing.T) {
 	}
 }
 
-// TestHardened checks that the request for a container sets every restriction, such as no network and no
+// TestHardened checks that the API request for a container sets every restriction, such as no network and no
 // capabilities.
 func TestHardened(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
@@ -231,9 +232,9 @@ func TestHardened(t *testing.T) {
 	}
 }
 
-// TestDemux checks that demuxStreams splits a container's output into its streams and returns an error for invalid
-// data.
-func TestDemux(t *testing.T) {
+// TestDemuxStreams checks that demuxStreams splits a container's output into its streams and returns an error for
+// invalid data.
+func TestDemuxStreams(t *testing.T) {
 	frame := func(stream byte, text string) string {
 		return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text
 	}
@@ -247,12 +248,12 @@ func TestDemux(t *testing.T) {
 	}
 }
 
-// TestLastWords checks that the last output of a container arrives even if the daemon reports the end
-// of the container first.
-func TestLastWords(t *testing.T) {
-	says := healthy()
+// TestOutputAfterEnd checks that the last output of a container arrives even if the daemon reports the container's end
+// before it sends that output.
+func TestOutputAfterEnd(t *testing.T) {
+	says := healthyHandlers()
 	says["POST /containers/c1/wait"] = saying(`{"StatusCode":0}`)
-	a, known := findDaemon(speak(t, says).Host)
+	a, known := findDaemon(startFakeDaemon(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}
@@ -269,9 +270,9 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestFind checks that the address of the daemon is taken from the settings, the environment or the current context
-// of the docker command, in this order.
-func TestFind(t *testing.T) {
+// TestFindDaemon checks where the daemon's address is taken from: first the settings, then the environment, then the
+// current context of the docker command.
+func TestFindDaemon(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("DOCKER_CONFIG", "")
@@ -341,8 +342,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestBeginBesideOthers checks that no engine that is starting counts as dead while other engines search the same
-// folder for dead engines.
+// TestBeginBesideOthers checks that an engine that is just starting does not count as dead, even if other engines look
+// for dead engines in the same folder at that moment.
 func TestBeginBesideOthers(t *testing.T) {
 	dir, done := t.TempDir(), make(chan struct{})
 	var looking sync.WaitGroup
@@ -375,7 +376,7 @@ func TestBeginBesideOthers(t *testing.T) {
 // TestRemoveLooksTwice checks that removeContainer tries again if the daemon responds with 404 only because the
 // container has no process to kill.
 func TestRemoveLooksTwice(t *testing.T) {
-	says := healthy()
+	says := healthyHandlers()
 	asked := 0
 	says["DELETE /containers/c1"] = func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked < 3 {
@@ -383,7 +384,7 @@ func TestRemoveLooksTwice(t *testing.T) {
 		}
 	}
 	says["GET /containers/c1/json"] = saying("{}")
-	a, known := findDaemon(speak(t, says).Host)
+	a, known := findDaemon(startFakeDaemon(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}

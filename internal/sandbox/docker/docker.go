@@ -28,7 +28,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// Name names the backend in settings and reports.
+// Name is the name of the backend in settings and reports.
 const Name = "docker"
 
 var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Container}
@@ -79,33 +79,33 @@ type dockerBackend struct {
 	daemonTimeouts
 	life *lifeFile
 
-	closing context.Context // ends with the backend
+	closing context.Context // context that ends when the backend is closed
 	stop    context.CancelFunc
 	images  map[string]*guestImage
-	far     atomic.Bool // the daemon does not see this machine's files
+	far     atomic.Bool // set once the daemon turned out not to see this machine's files, so that no memory is shared
 
 	mu     sync.Mutex
 	looked time.Time
 	swept  time.Time
 	found  sandbox.Capabilities
-	daemon *dockerDaemon // nil until one has answered
+	daemon *dockerDaemon // nil until a daemon has responded
 	left   []string      // containers that could not be removed
-	why    error         // error of the last of them
+	why    error         // error of the last failed removal
 }
 
 // daemonTimeouts holds the timeouts of requests to the daemon, so that tests can shorten them.
 type daemonTimeouts struct {
-	answering time.Duration // time to describe itself
-	asking    time.Duration // time to begin to wait for a container's end
+	answering time.Duration // how long the daemon may take to describe itself
+	asking    time.Duration // how long the daemon may take to confirm that it will report a container's end
 }
 
 // dockerDaemon represents a daemon that has responded, together with the properties of the daemon that this package
 // uses.
 type dockerDaemon struct {
 	api      *engineAPI
-	runtime  string // requested for containers; empty means the daemon's default
-	kernel   bool   // the runtime is gVisor
-	swap     bool   // the daemon can limit swap
+	runtime  string // container runtime that requests name; empty means the daemon's default
+	kernel   bool   // the container runtime is gVisor, so each container has its own user-space kernel
+	swap     bool   // the daemon can limit the swap space of containers
 	holes    string
 	security []string
 	oom      *oomWatcher
@@ -118,7 +118,7 @@ func (d *dockerDaemon) closeConnections() {
 }
 
 // New returns a docker backend, which the caller must close. It contacts the daemon at the first request. If a dead
-// engine has left files behind, it contacts the daemon at once, to remove that engine's containers.
+// engine has left files behind, it contacts the daemon immediately, to remove that engine's containers.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func (b *dockerBackend) openPool() *warmpool.Backend {
@@ -171,8 +171,8 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 	}
 }
 
-// How long the backend relies on its last check of the daemon: for trustedAge if the check found that the daemon can
-// be used, otherwise for doubtedAge.
+// trustedAge and doubtedAge are how long the backend relies on its last check of the daemon. trustedAge applies if the
+// check found that the daemon can be used, doubtedAge if not.
 const (
 	trustedAge = 15 * time.Second
 	doubtedAge = time.Second
@@ -369,7 +369,7 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	return nil
 }
 
-// confinementLines describes to users what separates a program in a container from the host.
+// confinementLines describes, for users, what separates a program in a container from the host.
 var confinementLines = []string{
 	"a container without network, devices or capabilities, with its own read-only file system",
 	"a user that owns nothing, no new privileges, an allow list of system calls outside and a stricter one inside",

@@ -91,7 +91,7 @@ var (
 	shared  *testenv.DockerDaemon
 )
 
-// daemonHere returns the daemon that all tests share, and starts it on the first call.
+// daemonHere returns the daemon that all tests of this package share. The first call starts it.
 func daemonHere(t testing.TB) *testenv.DockerDaemon {
 	t.Helper()
 	sharing.Lock()
@@ -102,7 +102,7 @@ func daemonHere(t testing.TB) *testenv.DockerDaemon {
 	return shared
 }
 
-// options returns the Options of a backend on the shared daemon.
+// options returns the Options of a backend that uses the tests' shared daemon.
 func options(t testing.TB, runtime string) Options {
 	return Options{Host: daemonHere(t).Host(), Runtime: runtime, Dir: t.TempDir()}
 }
@@ -260,7 +260,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// commander returns a backend whose programs can start this test binary as the command "tool", and the path of tool.
+// commander returns a backend whose programs can start a command named "tool", and the path of that command's
+// executable, a copy of this test binary.
 func commander(t *testing.T, runner string) (sandbox.Backend, string) {
 	t.Helper()
 	o, path := options(t, runner), filepath.Join(t.TempDir(), "tool")
@@ -295,19 +296,19 @@ func TestFloods(t *testing.T) {
 			o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
 			b := New(o)
 			defer b.Close()
-			r := executed(t, b, thousand)
+			r := runPython(t, b, thousand)
 			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > maxThreads {
 				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
 			}
-			if r := executed(t, b, million); r.Status == core.StatusOK {
+			if r := runPython(t, b, million); r.Status == core.StatusOK {
 				t.Error("a million files")
 			}
 		})
 	}
 }
 
-// executed runs a Python program with 64 MiB of memory and returns its report.
-func executed(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
+// runPython runs a Python program with a memory limit of 64 MiB and returns its report.
+func runPython(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.WithDefaults(core.DefaultLimits())
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "python", Limits: l})

@@ -72,7 +72,7 @@ type oomWatcher struct {
 
 	mu   sync.Mutex
 	ids  map[string]bool
-	news chan struct{} // closed and replaced with each event
+	news chan struct{} // closed and replaced by a new channel at each event, to wake all waiting goroutines
 }
 
 const maxRemembered = 1024

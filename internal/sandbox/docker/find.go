@@ -18,7 +18,7 @@ import (
 
 // daemonAddress holds the address of a daemon: a network and a path or host.
 type daemonAddress struct {
-	network, path string // "unix" and a path; "tcp" and a host with its port
+	network, path string // "unix" if the address is the path of a socket, "tcp" if it is a host with a port
 }
 
 func (a daemonAddress) String() string { return a.network + "://" + a.path }

@@ -30,7 +30,7 @@ import (
 
 const (
 	imageRepository = "retort/guest"
-	guestPath       = confine.ProgramPath // of this binary, in a container
+	guestPath       = confine.ProgramPath // path of this binary in a container
 	importTimeout   = 3 * time.Minute
 	tagLength       = 24
 )
@@ -39,16 +39,17 @@ const (
 // binary and, for an interpreter, the interpreter's files. It is never pulled.
 type guestImage struct {
 	runtime string
-	guest   string                    // the binary
-	i       *interpreter.Interpreter  // nil for the built-in runtime
-	base    string                    // NAME@DIGEST of the base image, if the settings name one
-	labels  map[string]string         // of containers that are never started
-	network *interpreter.ProxyNetwork // nil if its programs have none
-	command *hostcmd.HostCommand      // nil if it is for programs
+	guest   string                   // path of this binary on the host
+	i       *interpreter.Interpreter // interpreter in the image; nil for the built-in runtime
+	base    string                   // base image as NAME@DIGEST; empty if the settings name none
+	// labels of the containers that are created only to build the image and never started
+	labels  map[string]string
+	network *interpreter.ProxyNetwork // how programs reach their network proxy; nil if they have no network access
+	command *hostcmd.HostCommand      // the only command in the image; nil if the image is for programs
 
 	mu    sync.Mutex
-	ready string   // its name, once the daemon has the image
-	argv  []string // of the interpreter
+	ready string   // name of the image, once the daemon has it
+	argv  []string // command line of the interpreter; nil for the built-in runtime
 	env   []string
 	empty []string
 	files []imageFile
@@ -57,9 +58,9 @@ type guestImage struct {
 
 // imageFile represents a file of an image.
 type imageFile struct {
-	inside, source string // source is empty for data
+	inside, source string // paths in the image and on the host; source is empty if data holds the content
 	data           []byte
-	program        bool // data that can be executed
+	program        bool // data is the content of an executable file
 }
 
 // fileMode returns the permission bits of a file whose content is in the field data instead of being copied from the

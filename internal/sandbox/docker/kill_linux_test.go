@@ -26,11 +26,12 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// atOnce is the number of programs that run in the engine at the same time, each started by a worker goroutine.
+// atOnce is the number of programs that run in the engine at the same time, each started by its own worker goroutine.
 // rounds is the number of programs that each worker runs, one after the other.
 const atOnce, rounds = 6, 5
 
-// commanding is the value of engine's argument kind that makes the engine's programs start commands.
+// commanding is a value of the argument kind of the function engine. It means that the engine's programs start
+// commands.
 const commanding = "commands"
 
 // engine implements the main function of an engine that the test kills. It runs atOnce programs at the same time,
@@ -121,8 +122,8 @@ func containers(t *testing.T, host, dir string) map[string]string {
 // way.
 var kills = []struct {
 	runner, kind string
-	underWay     []int // how many programs are under way when each engine is killed
-	full         []int // the same if RETORT_FULL is set
+	underWay     []int // numbers of running programs; an engine is killed for each number
+	full         []int // the same numbers if RETORT_FULL is set
 }{
 	{"runc", quickjs, []int{1, atOnce + 1}, []int{1, 2, 4, 6, 7, 8, 11}},
 	{"runc", "python", []int{atOnce + 1}, []int{1, 7, 11}},
@@ -165,8 +166,8 @@ func TestKilledEngine(t *testing.T) {
 	}
 }
 
-// killed kills an engine while n of its programs run. It then starts another engine and checks that nothing is left
-// of the first.
+// killed kills an engine while n of its programs run. It then starts another engine and checks that nothing of the
+// first one is left.
 func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind string) {
 	cmd := exec.Command(os.Args[0], "engine", d.Host(), dir, runner, kind)
 	cmd.Stderr = os.Stderr
@@ -190,7 +191,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 		maps.Copy(seen, there)
 		return len(there)
 	}
-	if look() == 0 || leftOf(d, slices.Collect(maps.Keys(seen))) == "" {
+	if look() == 0 || remainsOf(d, slices.Collect(maps.Keys(seen))) == "" {
 		t.Error("nothing of an engine that lives is found")
 	}
 	_ = cmd.Process.Kill()
@@ -202,7 +203,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	}
 	next := New(Options{Host: d.Host(), Dir: dir, Runtime: runner, Warm: -1})
 	if !testenv.Poll(func() bool { return look() == 0 && !hasDeadEngines(dir) }) {
-		t.Fatalf("%d containers are left\nthe daemon says:%s", look(), saidOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
+		t.Fatalf("%d containers are left\nthe daemon says:%s", look(), logLinesOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
 	}
 	if err := next.Close(); err != nil {
 		t.Error(err)
@@ -211,17 +212,17 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 		t.Errorf("files are left: %v", left)
 	}
 	left := ""
-	if !testenv.Poll(func() bool { left = leftOf(d, slices.Collect(maps.Keys(seen))); return left == "" }) {
-		t.Errorf("left of %d containers: %s\nthe daemon says:%s", len(seen), left, saidOf(d, slices.Collect(maps.Keys(seen))))
+	if !testenv.Poll(func() bool { left = remainsOf(d, slices.Collect(maps.Keys(seen))); return left == "" }) {
+		t.Errorf("left of %d containers: %s\nthe daemon says:%s", len(seen), left, logLinesOf(d, slices.Collect(maps.Keys(seen))))
 	}
 }
 
-// saidOf returns what the daemon's log says about the given containers: the lines that mention the id of a container
-// that has left something behind, such as a process.
-func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
+// logLinesOf returns the lines of the daemon's log that are about the given containers. Each given id is that of a
+// container that has left something behind, such as a process.
+func logLinesOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {
-		if leftOf(d, []string{id}) == "" {
+		if remainsOf(d, []string{id}) == "" {
 			continue
 		}
 		for line := range strings.Lines(string(log)) {
@@ -233,14 +234,14 @@ func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	return said
 }
 
-// home returns the folder of the test's daemon.
+// home returns the folder in which the test's daemon keeps its files.
 func home(d *testenv.DockerDaemon) string {
 	return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
 }
 
-// leftOf lists what is left of containers with the given ids: the processes, mounts, control groups and files of the
-// daemon that have one of the ids in their names.
-func leftOf(d *testenv.DockerDaemon, ids []string) (left string) {
+// remainsOf lists what is left of the containers with the given ids: processes, mounts, control groups and files of the
+// daemon whose names contain one of the ids.
+func remainsOf(d *testenv.DockerDaemon, ids []string) (left string) {
 	ours := func(text string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(text, id) })
 	}

@@ -12,7 +12,7 @@ import (
 // its container or reach the daemon.
 type knownVulnerability struct {
 	component string
-	fixed     []string // fixed versions, one for each series; older ones are vulnerable
+	fixed     []string // first fixed version of each release series; older versions of a series are vulnerable
 	cve       string
 	what      string
 }

@@ -18,14 +18,14 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// Labels of containers. They name the engine that started a container, so that another engine can recognize the
-// containers of dead engines.
+// label and the following constants are the labels of containers. They name the engine that started a container, so
+// that another engine can recognize the containers of dead engines.
 const (
-	label        = "retort"         // "guest"
-	labelEngine  = "retort.engine"  // the engine that it belongs to
-	labelLock    = "retort.lock"    // the file that this engine has locked
-	labelMachine = "retort.machine" // the engine's machine
-	labelProcess = "retort.process" // the engine's process on that machine
+	label        = "retort"         // marks a container with a guest; its value is "guest"
+	labelEngine  = "retort.engine"  // identifies the engine that started the container
+	labelLock    = "retort.lock"    // path of the lock file of that engine
+	labelMachine = "retort.machine" // machine on which that engine runs
+	labelProcess = "retort.process" // process id and start time of that engine
 )
 
 // lifeFile represents a lock file that shows other engines that this one is alive. The lock is released when the
@@ -140,8 +140,9 @@ func isDeadEngine(file string) bool {
 	return procgroup.IsAbandoned(f)
 }
 
-// isOrphan reports whether the engine of a container with these labels is dead. It returns false for engines on other
-// machines and for engines whose process exists, even if their lock file is not visible from here.
+// isOrphan reports whether the engine that started a container is dead, judging by the container's labels. It returns
+// false for engines on other machines and for engines whose process exists, even if their lock file is not visible
+// from here.
 func isOrphan(labels map[string]string) bool {
 	machine, _ := os.Hostname()
 	file := labels[labelLock]
@@ -158,7 +159,7 @@ func isOrphan(labels map[string]string) bool {
 // sweepInterval is how often the backend looks for containers of dead engines.
 const sweepInterval = 10 * time.Minute
 
-// secondSweepDelay lists the pauses before the repeated searches for containers of dead engines; the last pause
+// secondSweepDelay lists the pauses before the repeated searches for containers of dead engines. The last pause
 // applies to all further searches. A repeated search finds containers that the daemon was still creating when their
 // engine was killed.
 var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}

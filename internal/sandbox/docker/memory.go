@@ -20,8 +20,8 @@ const (
 	// sampleInterval sets how often the daemon is asked for the memory of a running program. Each request costs the
 	// daemon some milliseconds.
 	sampleInterval = 250 * time.Millisecond
-	// overLimitGrace is how long a program may stay above its memory limit before it is ended. It is not ended at
-	// once, because its runtime may be about to collect garbage.
+	// overLimitGrace is how long a program may stay above its memory limit before it is ended. It is not ended
+	// immediately, because its runtime may be about to collect garbage.
 	overLimitGrace = 3 * sampleInterval
 	// minSampledRuntime is the shortest running time of a program for which its final memory is measured. For a
 	// shorter program, the daemon's response would take too long in comparison.

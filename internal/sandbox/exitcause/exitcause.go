@@ -12,14 +12,14 @@ import (
 
 // RuntimeExit describes how the process of a guest ended. The backend has already checked that no limit was exceeded.
 type RuntimeExit struct {
-	Op      string         // operation of the error: "docker.run"
-	Subject string         // what ended: "the container"
-	State   string         // how it ended, in words: "exit status 3"
-	Signal  syscall.Signal // that ended it; 0 or less if none did
-	Killed  bool           // something outside the engine ended it
-	Stderr  string         // of the runtime
-	File    string         // name of the program, as the runtime knows it
-	Runtime string         // "python"
+	Op      string         // operation to name in the error, such as "docker.run"
+	Subject string         // what has ended, such as "the container"
+	State   string         // how it ended, in words, such as "exit status 3"
+	Signal  syscall.Signal // number of the signal that ended the process; 0 or less if no signal did
+	Killed  bool           // something outside the engine ended the process
+	Stderr  string         // standard error of the runtime
+	File    string         // file name of the program, as the runtime knows it
+	Runtime string         // name of the runtime, such as "python"
 	// Native is set for runtimes whose programs can make any system call, so that they can end their own process.
 	Native bool
 	// Crashed parses standard error for the line at which the program crashed, and for whether the call stack was too

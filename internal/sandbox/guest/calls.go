@@ -13,11 +13,11 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// callTarget represents a server's tool that the program calls. It stores the beginning that all frames for such a
-// call share, in encoded form.
+// callTarget represents a server's tool that the program calls. It stores the encoded beginning that the call frames
+// for this tool have in common.
 type callTarget struct {
 	wire.CallHead
-	head []byte // of its frames
+	head []byte // encoded head of the tool's call frames
 }
 
 // pendingCall represents a call that has no result yet.
@@ -55,8 +55,9 @@ func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	return promise
 }
 
-// nativeCallSync calls one of the engine's own functions and waits for its result. Its arguments are the function's
-// name and the call's arguments. Results of other calls that arrive in the meantime are kept for later.
+// nativeCallSync calls one of the engine's own functions, such as read_file, and blocks until it has the result. Its
+// arguments are the function's name and the call's arguments. Results of other calls that arrive in the meantime are
+// kept for later.
 func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	g.made++
 	id := g.made
@@ -100,8 +101,8 @@ func (g *guestProgram) releaseCall(call *pendingCall) {
 	g.js.freeTrace(call.from)
 }
 
-// resultValue converts the result of a call to a JavaScript value. If the result is an error, it returns an
-// exception, which is then pending in the engine.
+// resultValue converts the result of a call to a JavaScript value. If the result is an error, it returns an exception,
+// which is then pending in the engine.
 func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {
@@ -175,7 +176,7 @@ func encodeAnswer(f wire.Frame) string {
 	return b.String()
 }
 
-// hasLongInteger reports whether JSON contains a run of digits that may be an integer beyond 2^53.
+// hasLongInteger reports whether JSON contains a run of digits long enough that it may be an integer beyond 2^53.
 func hasLongInteger(data []byte) bool {
 	const digits = 16
 	for i := digits - 1; i < len(data); i++ {

@@ -9,19 +9,20 @@ import (
 	"retort/internal/core"
 )
 
-// results is a host that answers the i-th call with the i-th text, which is JSON or nearly JSON.
-type results []string
+// resultHost implements a host for the test program. It answers the program's i-th call with the i-th text, which is
+// JSON or almost JSON.
+type resultHost []string
 
-func (r results) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {
+func (r resultHost) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 	var args struct{ I int }
 	err := json.Unmarshal(c.Arguments, &args)
 	return core.CallResult{Value: json.RawMessage(r[args.I])}, err
 }
 
-// TestResults checks which JavaScript values the results of calls become, and that invalid JSON makes only its own
+// TestResultValues checks which JavaScript values the results of calls become, and that invalid JSON makes only its own
 // call fail.
-func TestResults(t *testing.T) {
-	r := results{
+func TestResultValues(t *testing.T) {
+	r := resultHost{
 		`{"a":"grün 👍","b":[1.5,-0,1e3],"__proto__":{"c":1},"a":"twice"}`, `"\ud800\u0000"`, `null`, ` 1 `,
 		"\"a\xffb\xe2\x82\"", "[\"\xff\",12345678901234567890]", `{"then":{"call":1}}`, `12345678901234567`, `{"a":`, `12345678901234567 x`, "\"\xff",
 		strings.Repeat("[", 500) + strings.Repeat("]", 500),

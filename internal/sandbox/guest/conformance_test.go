@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into package guesttest")
 
-// reference names the JavaScript runtime whose results the tests expect from all other runtimes.
+// reference is the name of the JavaScript runtime whose results the tests expect from all other runtimes.
 const reference = "quickjs"
 
 func TestPrograms(t *testing.T) {

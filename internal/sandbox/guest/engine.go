@@ -16,14 +16,15 @@ import (
 // newEngine fails if it does not find these handles. A jsEngine must be used by one goroutine at a time.
 type jsEngine struct {
 	*quickjs.VM
-	tls         *libc.TLS
-	runtime     uintptr
-	context     uintptr
-	functions   []*cFunction // that the library may call
-	offVM, offV uintptr      // of the fields of quickjs.Value
+	tls     *libc.TLS
+	runtime uintptr
+	context uintptr
+	// functions holds the Go functions that the QuickJS library may call, so that Go does not collect them.
+	functions   []*cFunction
+	offVM, offV uintptr // byte offsets of two unexported fields of quickjs.Value
 	onRejection func(*libc.TLS, uintptr, lib.TJSValue, lib.TJSValue, int32, uintptr)
-	rejections  map[uint64]unhandledRejection // by the address of the promise
-	rejected    int                           // rejections so far
+	rejections  map[uint64]unhandledRejection // maps the address of a promise to its rejection
+	rejected    int                           // number of rejections so far
 }
 
 // unhandledRejection represents a rejected promise that has no handler yet.

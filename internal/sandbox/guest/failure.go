@@ -36,11 +36,11 @@ func (g *guestProgram) fileName() string {
 // thrownValue holds the description of a value that the program has thrown. A JavaScript function of the guest makes
 // it.
 type thrownValue struct {
-	Name    string    `json:"name"`    // "TypeError"
-	Message string    `json:"message"` // "not a function"
-	Null    bool      `json:"null"`    // null was thrown
+	Name    string    `json:"name"`    // name of the error's class, such as "TypeError"
+	Message string    `json:"message"` // message of the error, such as "not a function"
+	Null    bool      `json:"null"`    // the thrown value is null
 	Blank   bool      `json:"unreadable"`
-	Kind    core.Kind `json:"kind"` // of a ToolError
+	Kind    core.Kind `json:"kind"` // kind of the error, if it is a ToolError
 	Server  string    `json:"server"`
 	Tool    string    `json:"tool"`
 	Hint    string    `json:"hint"`
@@ -132,8 +132,8 @@ func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
-// asSyntax returns a program's report with a runtime error turned into a syntax error. It is for code that does not
-// compile: QuickJS then throws an error, as it does at run time.
+// asSyntax changes a report with a runtime error to a report with a syntax error. It is for code that does not
+// compile. QuickJS reports such code by throwing an error, as it does at run time.
 func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax
@@ -141,10 +141,11 @@ func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	return d
 }
 
-// Regular expressions that are compiled on first use, because most guests end without a failure.
+// calleePattern and the following variables are regular expressions that are compiled on first use, because most
+// guests end without a failure.
 var (
-	// calleePattern matches the name of the called function at the end of the code before a call's parenthesis, such
-	// as a.b. After an expression without a name, as in f().x, it matches only the members.
+	// calleePattern matches the name of a called function, such as a.b, at the end of the code before the parenthesis
+	// of the call. After an expression that has no name, as in f().x, it matches only the members.
 	calleePattern = lazyRegexp(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches a stack trace whose first frame is a built-in function.
 	builtins = lazyRegexp(`^\s*at (\S+) \(native\)`)

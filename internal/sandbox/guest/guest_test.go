@@ -11,7 +11,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// pipeEnd represents the host's end of the connection to a guest in the test process.
+// pipeEnd represents the host's end of the connection to a guest that runs in the test process.
 type pipeEnd struct {
 	io.ReadCloser
 	io.WriteCloser

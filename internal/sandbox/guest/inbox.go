@@ -8,7 +8,7 @@ import (
 
 // frameInbox provides the frames for a guest: first the program, then the results of its calls.
 type frameInbox interface {
-	// hasFrame reports whether a frame has arrived.
+	// hasFrame reports, without waiting, whether a frame has arrived.
 	hasFrame() bool
 	// takeFrame returns the next frame that has arrived, without waiting. If no frame has arrived, ok is false. If
 	// the host has closed the connection, open is false.

@@ -31,11 +31,11 @@ const (
 // guestProgram runs one program. Only the goroutine of serveProgram uses its fields, except the connection.
 type guestProgram struct {
 	conn     *wire.FrameConn
-	posted   chan struct{} // has a value when there may be something to flush
+	posted   chan struct{} // holds a token when there may be queued frames to send
 	inbox    frameInbox
-	stash    []wire.Frame // results that arrived during a synchronous call
+	stash    []wire.Frame // results of other calls that arrived during a synchronous call
 	js       *jsEngine
-	compiled compiledModules // modules of the prelude, as far as received
+	compiled compiledModules // bytecode of the prelude's modules; nil if the host has sent none
 	program  wire.ProgramStart
 	reseeded bool
 	code     string
@@ -44,9 +44,9 @@ type guestProgram struct {
 
 	targets  []*callTarget
 	pending  map[uint32]*pendingCall
-	made     uint32 // calls so far
-	underWay int    // calls without a result so far, except synchronous ones
-	gone     bool   // the host is gone, so that no report can be sent
+	made     uint32 // number of calls so far
+	underWay int    // number of calls that have no result yet, without synchronous calls
+	gone     bool   // the host has closed the connection, so no report can be sent
 	warnings []string
 
 	// preload and the fields after it hold functions of the guest's own JavaScript code.

@@ -64,7 +64,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestNames checks that a program name that is empty or has special characters does not appear in stack traces.
+// TestNames checks that stack traces do not show a program's name if it is empty or contains special characters.
 func TestNames(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
@@ -153,7 +153,8 @@ func TestCallsLeftUnderWay(t *testing.T) {
 	})
 }
 
-// TestManyJobs checks that a program may run more than a million jobs, at which the QuickJS library pauses.
+// TestManyJobs checks that a program may run more than a million jobs (pending promise reactions). The QuickJS library
+// returns an error after every million jobs.
 func TestManyJobs(t *testing.T) {
 	const jobs = 1<<20 + 100_000
 	onAll(t, func(t *testing.T, runProgram runner) {

@@ -24,7 +24,9 @@ import (
 // program itself cannot call it.
 type nativeFunc struct {
 	name string
-	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
+	// fn is a Go function: a quickjs.HostFunc for RegisterHostFunc, a directFunc for registerFunc, any other for
+	// RegisterFunc.
+	fn any
 }
 
 func (g *guestProgram) nativeFuncs() []nativeFunc {

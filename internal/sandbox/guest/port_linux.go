@@ -22,24 +22,23 @@ import (
 type portConn struct {
 	conn    *wire.FrameConn
 	in, out int
-	ring    *shm.RingEnd // nil without shared memory
-	blocks  bool         // a read blocks
-	idle    func()       // called once when there is time, after a bell without data
+	ring    *shm.RingEnd // nil if the port uses no shared memory
+	blocks  bool         // a read without input blocks; set if in and out are different files
+	idle    func()       // called once, after a bell (a wake-up without data), when no input is waiting
 
-	mu      sync.Mutex // guards reading
+	mu      sync.Mutex // held while the input is read; guards the fields below
 	stash   []wire.Frame
 	quick   bool // the last wait was short
-	quiet   bool // Go's scheduler is not told about reads
-	started bool // the program has come
+	quiet   bool // Go's scheduler is not informed about reads
+	started bool // the program has arrived
 	gone    bool
 }
 
 // maxStash bounds the number of frames that a port stores because they arrived while it could not write.
 const maxStash = 256
 
-// silentWait is how long a port blocks in a system call without informing Go's scheduler. An informed scheduler would
-// look for other work at each call. The guest has no other work, because the guest has flushed its output. Longer waits inform
-// the scheduler.
+// silentWait is how long a port blocks in a system call without informing Go's scheduler. If it were informed, the
+// scheduler would look for other work at each call, but a waiting guest has none. Longer waits inform the scheduler.
 const silentWait = 2 * time.Millisecond
 
 // openPort returns a port for the connection of a guest. ok is false unless in and out are pipes, sockets or a single
@@ -92,8 +91,7 @@ func (p *portConn) setEmulated() {
 	}
 }
 
-// hangUp waits until the host hangs up, that is, closes the connection. It lets the guest exit while a busy program
-// reads no input.
+// hangUp waits until the host closes the connection. The guest uses it to exit even if a busy program reads no input.
 func (p *portConn) hangUp() {
 	for !p.hungUp(nil) {
 	}
@@ -319,7 +317,7 @@ func (p *portConn) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.firstStashed()
 }
 
-// awaitFrame waits until a frame has begun to arrive. It returns at once if there is input in the buffer. It also
+// awaitFrame waits until a frame has begun to arrive. It returns immediately if there is input in the buffer. It also
 // does so if there is no deadline and the following read blocks until the frame arrives.
 func (p *portConn) awaitFrame(deadline time.Time) error {
 	switch {

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// ports maps the kinds of ports to functions that open their files: one file for both directions, as in a virtual
-// machine, or two.
+// ports lists the kinds of ports by name. Each value is a function that opens the files of a port: one file for both
+// directions, as in a virtual machine, or two.
 var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
 	"a socket": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -37,7 +37,7 @@ var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
 	},
 }
 
-// both combines the two directions of a connection.
+// both combines the two directions of a connection into one io.ReadWriter.
 type both struct{ in, out *os.File }
 
 func (b both) Read(data []byte) (int, error)  { return b.in.Read(data) }

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// portConn has no function on this system, because ports are used only on Linux.
+// portConn has no function on this system. It exists because shared code names the type.
 type portConn struct {
 	channelInbox
 	conn *wire.FrameConn

@@ -65,8 +65,9 @@ func (g *guestProgram) loadPrelude() error {
 	return nil
 }
 
-// bootstrap is a script that collects the Go functions whose names are its arguments, removes them from the global
-// object, and creates the module loader.
+// bootstrap is a script that the guest runs once, before any program. It takes the Go functions whose names are its
+// arguments from the global object, removes them there so that programs cannot reach them, and creates the module
+// loader.
 const bootstrap = `'use strict'; (function (...names) {
 	const native = { __proto__: null }, loaded = { __proto__: null };
 	for (const name of names) {

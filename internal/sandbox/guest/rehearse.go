@@ -29,7 +29,7 @@ const rehearsalProgram = `(async function () {
 })`
 
 // finishWaking completes the start of a guest in a copy of a saved virtual machine, shortly before its program
-// arrives. It seeds random numbers and warms up an emulated processor.
+// arrives. It seeds the random number generator and warms up an emulated processor.
 func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
 // warmEmulator runs typical code before the program arrives, so that an emulated processor has translated the code. A

@@ -20,7 +20,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// runner runs a program in a process or virtual machine of its own, and returns how the program ended.
+// runner runs a program in its own process or virtual machine, and returns how the program ended.
 type runner func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 
 // onAll runs a test on QuickJS and on every other JavaScript runtime that is installed. The processes of the other
@@ -42,8 +42,8 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 }
 
 // TestProgramsOnRuntimes checks three quarters of the programs of package guesttest, each on one of the runtimes. The
-// tests of package process run the others. Bun, which has an engine of its own, also runs the programs for which a
-// different outcome on Bun is recorded.
+// tests of package process run the others. Bun, which has its own engine, also runs the programs for which a different
+// outcome on Bun is recorded.
 func TestProgramsOnRuntimes(t *testing.T) {
 	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {
@@ -119,10 +119,10 @@ func TestLargeOutput(t *testing.T) {
 	})
 }
 
-// scripted starts guest processes of one JavaScript runtime.
+// scripted starts guest processes that run the guest script on one JavaScript runtime.
 type scripted struct {
 	nodejs.Runtime
-	name       string // as in testenv
+	name       string // name of the runtime, as package testenv uses it
 	path, main string
 }
 

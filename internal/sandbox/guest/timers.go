@@ -15,7 +15,7 @@ type timerSet struct {
 type pendingTimer struct {
 	id, seq int
 	due     time.Time
-	index   int // in the queue
+	index   int // index of the timer in the queue
 }
 
 func newTimers() *timerSet { return &timerSet{byID: map[int]*pendingTimer{}} }

@@ -27,8 +27,10 @@ type gvisorBackend struct {
 	Options
 	place engineFolder
 	runsc func() (string, error)
-	roots map[string]func() (*guestRoot, error) // by runtime, each made once
-	trial context.Context                       // of the container that nobody asked for; ends with the backend
+	// roots holds, for each runtime, a function that returns its root file system. Each root is made only once.
+	roots map[string]func() (*guestRoot, error)
+	// trial is the context of the trial container that findCapabilities starts. It ends when the backend is closed.
+	trial context.Context
 	over  context.CancelFunc
 
 	trials  sync.WaitGroup

@@ -19,7 +19,8 @@ import (
 // commandRoot is the prefix of the names of root file systems for commands.
 const commandRoot = "command-"
 
-// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
+// spareMapping is the number of bytes of address space that a command may map in addition to the memory that it may
+// use.
 const spareMapping = 1 << 30
 
 // buildCommand creates the root file system for a command. It contains the command's file and its shared libraries.
@@ -113,7 +114,7 @@ func (b *gvisorBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l
 // commandSeconds returns the processor time that a command may use, in seconds.
 func commandSeconds(l core.Limits) int64 { return int64(l.Computing/time.Second)*2 + 5 }
 
-// becomeCommand runs a command in a started container and waits until it has ended.
+// becomeCommand makes a started container run a command, and waits until the command has ended.
 func (b *gvisorBackend) becomeCommand(
 	whole context.Context, g *guestContainer, c sandbox.HostCommand, l core.Limits,
 ) (sandbox.CommandResult, error) {

@@ -48,18 +48,18 @@ type guestContainer struct {
 	cmd     *exec.Cmd
 	group   *procgroup.ChildGroup
 	in, out *os.File
-	wire    io.ReadWriter     // over both and over the shared memory
-	shared  *shm.SharedMemory // nil if no memory is shared
+	wire    io.ReadWriter     // combines in, out and the shared memory into one stream
+	shared  *shm.SharedMemory // memory that guest and engine share; nil if there is no shared memory
 	stderr  procgroup.StderrHead
 	closing sync.Once
 
 	gone     chan struct{}
-	began    bool // it had a kernel; known when it is gone
+	began    bool // the container's kernel was started; valid only after gone is closed
 	watch    sync.Once
-	watching chan struct{} // closed when the guest goes
-	pid      int           // of the kernel, when the program came
-	memory   *os.File      // of the container: what its kernel gives to programs
-	footing  int64         // of memory, when the program came
+	watching chan struct{} // closed when the guest ends, to stop the watching of its memory
+	pid      int           // process id of the container's kernel, found when the program arrived
+	memory   *os.File      // open file in which the container's kernel keeps the memory of programs
+	footing  int64         // memory of the container in bytes when the program arrived
 	peak     warmpool.MemoryPeak
 	outgrown atomic.Bool
 }

@@ -60,7 +60,8 @@ func optionsHere(t testing.TB) Options {
 	return Options{Runsc: testenv.Need(t, "runsc"), Dir: shortDir(t)}
 }
 
-// shortDir returns a new folder with a short path. At the end of the test it checks that the folder is empty.
+// shortDir returns a new folder with a short path, because gVisor creates sockets in it. At the end of the test it
+// checks that the folder is empty.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gvt")
@@ -212,7 +213,7 @@ func TestMillionFiles(t *testing.T) {
 	b := New(o)
 	defer b.Close()
 	const flood = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
-	r := executed(t, b, "python", flood, core.Limits{Memory: 64 << 20, Result: 1 << 20, Timeout: time.Minute})
+	r := runProgram(t, b, "python", flood, core.Limits{Memory: 64 << 20, Result: 1 << 20, Timeout: time.Minute})
 	if r.Status != core.StatusMemoryLimit {
 		t.Errorf("%s %v, %d MB", r.Status, r.Error, r.MemoryBytes>>20)
 	}
@@ -222,8 +223,8 @@ var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResul
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// executed runs a program in its own sandbox and returns its report.
-func executed(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limits) sandbox.RunReport {
+// runProgram runs a program in its own sandbox and returns its report.
+func runProgram(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
 	l = l.WithDefaults(core.DefaultLimits())
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
@@ -245,7 +246,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Skip("the other tests are run by such a user")
 	}
 	runsc := testenv.Need(t, "runsc")
-	dir := shared(t)
+	dir := sharedDir(t)
 	copied, own := filepath.Join(dir, "gvisor.test"), filepath.Join(dir, "runsc")
 	for from, to := range map[string]string{"/proc/self/exe": copied, runsc: own} {
 		data, err := os.ReadFile(from)
@@ -265,8 +266,8 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// shared returns a new folder that other users can read, with a subfolder tmp in which they can write.
-func shared(t *testing.T) string {
+// sharedDir returns a new folder that other users can read, with a subfolder tmp in which they can write.
+func sharedDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gvt")
 	if err != nil {

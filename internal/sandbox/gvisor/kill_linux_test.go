@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs are running in the engine when the test kills it.
+// atOnce returns how many programs run in the engine when the test kills it.
 func atOnce() int {
 	if testenv.Full() {
 		return 50
@@ -90,8 +90,8 @@ func TestKilledEngine(t *testing.T) {
 	})
 }
 
-// commandsOf returns the number of containers below dir that run a command and whose kernel was started.
-func commandsOf(dir string) (n int) {
+// countCommands returns the number of containers below dir that run a command and whose kernel was started.
+func countCommands(dir string) (n int) {
 	started, _ := filepath.Glob(filepath.Join(dir, prefix+"*", "*", pidFile))
 	for _, file := range started {
 		bundle, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "config.json"))
@@ -122,13 +122,13 @@ func testKilledEngine(t *testing.T, kind string) {
 		t.Errorf("the engine printed %q, %v; %d processes for %d containers", line, err, n, atOnce())
 	}
 	if strings.HasPrefix(kind, commanding) {
-		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return commandsOf(dir) >= atOnce()/5 })
+		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return countCommands(dir) >= atOnce()/5 })
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	testenv.WaitUntil(t, "no process of a container outlives the engine", func() bool { return len(processesOf(dir)) == 0 })
 	b := New(Options{Runsc: runsc, Dir: dir, Warm: -1})
-	if r := executed(t, b, quickjs, "return 1", core.Limits{}); r.Status != core.StatusOK {
+	if r := runProgram(t, b, quickjs, "return 1", core.Limits{}); r.Status != core.StatusOK {
 		t.Errorf("%s %v", r.Status, r.Error)
 	}
 	places, _ := os.ReadDir(dir)
@@ -136,7 +136,7 @@ func testKilledEngine(t *testing.T, kind string) {
 		inside, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
 		t.Errorf("beside the new engine's there are %v: %v", places, inside)
 	}
-	if left := leftOf(t, cmd.Process.Pid, dir, places[0].Name()); left != "" {
+	if left := remainsOf(t, cmd.Process.Pid, dir, places[0].Name()); left != "" {
 		t.Error(left)
 	}
 	if err := b.Close(); err != nil {
@@ -144,8 +144,8 @@ func testKilledEngine(t *testing.T, kind string) {
 	}
 }
 
-// leftOf lists the mounts and control groups that an engine has left behind.
-func leftOf(t *testing.T, pid int, dir, but string) (left string) {
+// remainsOf lists the mounts and control groups that an engine has left behind.
+func remainsOf(t *testing.T, pid int, dir, but string) (left string) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)

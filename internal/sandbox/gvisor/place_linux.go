@@ -24,10 +24,10 @@ import (
 //
 // If an engine can lock the file of another engine, the other engine is dead, and its folder is removed.
 type engineFolder struct {
-	dir string // of all engines; a temporary one if it is empty
+	dir string // folder of all engines; empty means a folder in the system's directory for temporary files
 
 	mu   sync.Mutex
-	own  string // empty until it is first needed
+	own  string // folder of this engine; empty until it is first needed
 	lock *os.File
 	next int
 

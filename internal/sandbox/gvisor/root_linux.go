@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	guestPath = confine.ProgramPath // of this binary, in a container
+	guestPath = confine.ProgramPath // path of this binary in a container
 	// programUser is the id of the user that programs run as. gVisor manages users itself, so this user need not
 	// exist on the host.
 	programUser = 1000
@@ -32,11 +32,11 @@ type guestRoot struct {
 	runtime string
 	dir     string
 	spec    ociSpec
-	i       *interpreter.Interpreter // nil for the built-in one
+	i       *interpreter.Interpreter // interpreter of the runtime; nil for the built-in runtime
 	threads int
-	relayed bool // its programs have a network
-	shares  bool // its guest can share memory with the engine
-	command bool // it runs a command instead of a guest
+	relayed bool // programs have network access, so the guest runs behind a relay
+	shares  bool // the guest can share memory with the engine
+	command bool // the containers run a host command instead of a guest
 }
 
 // ociSpec holds the fields of an OCI runtime specification that this package uses.

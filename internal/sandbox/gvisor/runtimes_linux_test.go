@@ -24,7 +24,7 @@ func TestScriptRuntimes(t *testing.T) {
 			}
 			b := New(o)
 			defer b.Close()
-			if r := executed(t, b, name, "return 1 + 1", core.Limits{}); r.Status != core.StatusOK || string(r.Value) != "2" {
+			if r := runProgram(t, b, name, "return 1 + 1", core.Limits{}); r.Status != core.StatusOK || string(r.Value) != "2" {
 				t.Errorf("%s %s %v", r.Status, r.Value, r.Error)
 			}
 		})

@@ -27,14 +27,16 @@ type CommandSet struct {
 // HostCommand represents a command that programs in a sandbox can start.
 type HostCommand struct {
 	Name   string
-	Inside string               // its path in its sandbox
-	Same   confine.FileIdentity // of the file that was found; only this file is started
+	Inside string               // path of the command in its sandbox
+	Same   confine.FileIdentity // identity of the file that was found; only a file with this identity is started
 	// Image returns the files of the host that the command needs, including its own.
 	Image func() (*interpreter.FileImage, error)
 
-	path       string   // absolute, without symbolic links
-	prefix     []string // of its arguments
-	script     string   // that path runs, as an absolute path without symbolic links; may be empty
+	path   string   // absolute path on the host, without symbolic links
+	prefix []string // arguments that precede the caller's arguments
+	// script is the absolute path, without symbolic links, of the script that the file at path runs. It is empty if
+	// the command is no script.
+	script     string
 	scriptSame confine.FileIdentity
 }
 

@@ -37,14 +37,14 @@ func FindCommands(written []string) CommandSet {
 // then.
 type commandSearch struct {
 	CommandSet
-	paths   map[string]string // as written, by name
+	paths   map[string]string // path of each command as the settings spell it, by the command's name
 	scripts []shebangScript
 }
 
 // shebangScript represents an executable file that begins with "#!".
 type shebangScript struct {
 	name, written, file string
-	line                string // the first, without #!
+	line                string // first line of the script, without "#!"
 	same                confine.FileIdentity
 }
 

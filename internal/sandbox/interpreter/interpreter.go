@@ -20,11 +20,13 @@ import (
 // Interpreter describes a runtime that is installed on the machine, with the harness, the code that turns it into a
 // guest.
 type Interpreter struct {
-	Runtime string   // "python", "node", "bun", "deno"; also the name of the confinement profile
-	Command string   // path, or a name that is looked for in PATH
-	Flags   []string // before the path of the harness
-	Env     []string // its whole environment
-	Main    string   // the file of the harness to start with
+	// Runtime is the name of the runtime: "python", "node", "bun" or "deno". It is also the name of its list of
+	// allowed system calls.
+	Runtime string
+	Command string   // path of the executable, or a name to look up in PATH
+	Flags   []string // arguments before the path of the harness
+	Env     []string // complete environment of the interpreter
+	Main    string   // name of the harness file that the interpreter runs
 	// Harness returns the files of the harness, the code that makes the interpreter a guest, by name. In every
 	// sandbox they are in the directory HarnessDir.
 	Harness func() map[string][]byte
@@ -46,8 +48,8 @@ type Interpreter struct {
 	Proxied bool
 }
 
-// Directories in a sandbox. BinDir contains executables, HarnessDir contains the code that makes an interpreter a
-// guest, and zoneDir contains time zones.
+// BinDir, HarnessDir and zoneDir are directories in a sandbox. BinDir contains executables, HarnessDir contains the
+// code that makes an interpreter a guest, and zoneDir contains time zones.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"
@@ -75,9 +77,10 @@ func (i Interpreter) FindProgram() (string, error) {
 
 // FileImage lists the files of the host that a program needs, with their paths in the sandbox.
 type FileImage struct {
-	Program string            // inside
-	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
-	Empty   []string          // directories below Sources that are not needed
+	Program string // path of the executable in the sandbox
+	// Sources maps paths in the sandbox to files or directories of the host, whose paths contain no symbolic links.
+	Sources map[string]string
+	Empty   []string // directories below those in Sources that are not needed and therefore left empty
 }
 
 // NewImage returns the files that an executable of the host needs. The parameter inside is the path of the executable

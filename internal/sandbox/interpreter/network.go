@@ -9,7 +9,7 @@ import (
 // ProxyNetwork describes how programs reach their network proxy. It applies to interpreters that are marked as
 // Proxied.
 type ProxyNetwork struct {
-	Certificates string // a file with authorities, PEM; the machine's if empty
+	Certificates string // path of a PEM file with certificate authorities; empty means the host's own file
 }
 
 // CertificatesPath is the path in a sandbox of the file with the trusted certificate authorities.

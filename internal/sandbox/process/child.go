@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	greeting = time.Minute // time in which a child must become ready
+	greeting = time.Minute // maximum time from the start of a child until it is ready for a program
 	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. For a
 	// shorter program, measuring would take about as long as the program itself. Its report states the memory that
 	// the child process used before the program arrived.
@@ -31,18 +31,18 @@ const (
 
 // guestChild represents a child process that runs a guest.
 type guestChild struct {
-	cmd      *exec.Cmd
-	pipes    *pipeConn
-	conn     *wire.FrameConn
-	stderr   *procgroup.StderrHead
-	peak     warmpool.MemoryPeak
-	group    *procgroup.ChildGroup
-	foreseen core.Limits    // limits that are set for the group
-	began    time.Time      // when its program came
-	footing  baselineMemory // when its program came
-	starved  bool           // the kernel killed it because memory ran out; known when it has exited
-	exited   chan struct{}  // closed when it has ended and been waited for
-	listener *os.File       // receives the listener of its network, or nil
+	cmd       *exec.Cmd
+	pipes     *pipeConn
+	conn      *wire.FrameConn
+	stderr    *procgroup.StderrHead
+	peak      warmpool.MemoryPeak
+	group     *procgroup.ChildGroup
+	presetFor core.Limits    // limits that were set for the child's control group before a program arrived
+	began     time.Time      // time at which the child received its program
+	footing   baselineMemory // memory and threads of the child when its program arrived
+	oomKilled bool           // the kernel killed the child because memory ran out; valid only after exited is closed
+	exited    chan struct{}  // closed when the child has ended and its exit status was collected
+	listener  *os.File       // socket over which the child sends its network listener; nil without network access
 }
 
 // spawnChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
@@ -101,8 +101,8 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
-// refusedWalls reports whether err means that the operating system did not let a child set up its walls, which is the
-// confinement around the child.
+// refusedWalls reports whether err means that the operating system refused the child's confinement, which this package
+// calls walls.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
 		strings.Contains(err.Error(), ": walls: ")
@@ -173,7 +173,7 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
-		if c.starved = c.group.IsOutOfMemory(); c.starved {
+		if c.oomKilled = c.group.IsOutOfMemory(); c.oomKilled {
 			c.peak.Note(c.group.PeakBytes())
 		}
 		c.group.Remove()

@@ -18,8 +18,8 @@ func wrapCommand(command []string) *exec.Cmd {
 	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(program), program}, command[1:]...)...)
 }
 
-// The strength of this backend's sandbox on macOS, where the operating system's sandbox-exec confines the process of
-// a program. Strengths are compared with the minimum strength that a program requires.
+// strength and strengthWeak are the isolation strengths of this backend's sandboxes on macOS, where the operating
+// system's sandbox-exec confines the process of a program. A program can require a minimum strength.
 const (
 	strength     = 40
 	strengthWeak = 40

@@ -114,11 +114,11 @@ func (b *Backend) runCommand(
 	unkill()
 	unwatch()
 	unfill()
-	starved := group.IsOutOfMemory()
+	oomKilled := group.IsOutOfMemory()
 	group.Remove()
 	ended := hostcmd.NewResult(codeOf(cmd.ProcessState), stdout, stderr)
 	switch cause := context.Cause(ctx); {
-	case starved:
+	case oomKilled:
 		return ended, hostcmd.MemoryError(c.Name)
 	case whole.Err() != nil:
 		return ended, hostcmd.CancelledError(c.Name)

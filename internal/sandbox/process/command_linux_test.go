@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// commander returns a backend with two commands: "tool", which is this test binary, and "absent", whose file does not
-// exist. It also returns the path of tool.
+// commander returns a backend whose programs can start two commands: "tool", which is this test binary, and "absent",
+// whose file does not exist. It also returns the path of tool.
 func commander(t *testing.T) (*Backend, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -79,8 +79,8 @@ func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	return r
 }
 
-// rogue implements a guest that violates the protocol. The argument manner selects how.
-func rogue(manner string) {
+// violatingGuest implements a guest that violates the protocol. The argument manner selects the violation.
+func violatingGuest(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
 	if manner == "mute" {
@@ -291,9 +291,9 @@ func TestDeadWarmChild(t *testing.T) {
 	}
 }
 
-// TestWhatChildrenHave checks the environment, working directory, descriptors, session and limits of a child as seen
-// from outside.
-func TestWhatChildrenHave(t *testing.T) {
+// TestChildEnvironment checks, from outside, the environment, working directory, descriptors, session and limits of a
+// child process.
+func TestChildEnvironment(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc")
 	}
@@ -340,8 +340,8 @@ func TestWhatChildrenHave(t *testing.T) {
 	})
 }
 
-// descriptors lists the open descriptors of a process: a "p" for each pipe, and the target of each other file. It
-// skips those that the Go runtime opened itself.
+// descriptors lists the open descriptors of a process, except those that the Go runtime opened itself. A pipe is
+// listed as "p", any other file by its target.
 func descriptors(t *testing.T, pid int) string {
 	var out strings.Builder
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -361,8 +361,9 @@ func descriptors(t *testing.T, pid int) string {
 	return out.String()
 }
 
-// TestWatcher checks that a guest without a memory limit of its own is ended when it exceeds its limit.
-func TestWatcher(t *testing.T) {
+// TestMemoryIsWatched checks that the memory of a guest is watched from outside: a guest that does not limit itself is
+// ended when it exceeds its memory limit.
+func TestMemoryIsWatched(t *testing.T) {
 	b := New(Options{Command: self(t, "devour"), Warm: -1})
 	defer b.Close()
 	r := runWith(t, b, "", core.Limits{Memory: 16 << 20, Result: 1 << 20})
@@ -371,8 +372,8 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// devour implements a guest that allocates and keeps more memory than its limit allows.
-func devour() {
+// useUpMemory implements a guest that allocates and keeps more memory than its limit allows, without limiting itself.
+func useUpMemory() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
 	_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
@@ -383,7 +384,7 @@ func devour() {
 
 // TestKilledEngine checks that waiting, busy and sleeping children of every runtime end when their engine is killed.
 func TestKilledEngine(t *testing.T) {
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			command := self(t, "engine", runtime)
 			if runtime != quickjs {
@@ -391,7 +392,7 @@ func TestKilledEngine(t *testing.T) {
 			}
 			pids := killEngine(t, command)
 			for _, pid := range pids {
-				testenv.WaitUntil(t, fmt.Sprintf("child %d has ended with its engine", pid), func() bool { return !running(pid) })
+				testenv.WaitUntil(t, fmt.Sprintf("child %d has ended with its engine", pid), func() bool { return !isRunning(pid) })
 			}
 		})
 	}
@@ -415,7 +416,7 @@ func killEngine(t *testing.T, command []string) (pids []int) {
 		err = json.Unmarshal([]byte(line), &pids)
 	}
 	for _, pid := range pids {
-		if !running(pid) {
+		if !isRunning(pid) {
 			t.Errorf("child %d is not there", pid)
 		}
 	}
@@ -427,8 +428,8 @@ func killEngine(t *testing.T, command []string) (pids []int) {
 	return pids
 }
 
-// running reports whether a process exists and is not a zombie.
-func running(pid int) bool {
+// isRunning reports whether a process exists and is not a zombie (a process that has ended and was not waited for).
+func isRunning(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}

@@ -33,8 +33,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// native returns a kind of children that run native code: this test binary in one of its roles. They are confined
-// like the children of the runtime that profile names.
+// native returns the description of children that run native code: this test binary in one of its roles. They are
+// confined like the children of the runtime that profile names.
 func native(t *testing.T, profile string, role ...string) *childKind {
 	path, err := filepath.EvalSymlinks("/proc/self/exe")
 	if err != nil {

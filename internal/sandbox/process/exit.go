@@ -16,7 +16,7 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 	<-c.exited
 	state, stderr := c.cmd.ProcessState, c.stderr.String()
 	switch {
-	case c.starved || s.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
+	case c.oomKilled || s.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 	case state.UserTime()+state.SystemTime() >= processorTime(p.Limits):

@@ -18,7 +18,7 @@ import (
 
 func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
-// confined is the name of an environment variable that is set for test processes that cannot create namespaces.
+// confined is the name of an environment variable. It is set for test processes that cannot create namespaces.
 const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534
@@ -35,8 +35,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// inConfinement runs tests in a user namespace that cannot create further namespaces. The argument users lists the
-// user ids that exist in the namespace. The first of these ids stands for the current user.
+// inConfinement runs tests in a child process whose user namespace cannot create further namespaces. The argument
+// users lists the user ids that exist in the namespace. The first of these ids stands for the current user.
 func inConfinement(t *testing.T, tests string, users ...int) {
 	command := self(t, "confine", "-test.run="+tests, "-test.v")
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -98,9 +98,9 @@ func TestConfined(t *testing.T) {
 	t.Run("escapes", escapesConfined)
 }
 
-// TestScratch checks that newScratch removes the directory of a killed engine, but neither that of a running engine
-// nor files of other programs.
-func TestScratch(t *testing.T) {
+// TestScratchDirs checks that newScratch removes the directory of an engine that was killed, but keeps that of a
+// running engine and files of other programs.
+func TestScratchDirs(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	one, err := newScratch()
 	if err != nil {
@@ -143,7 +143,7 @@ func ranWeakly(t *testing.T, r sandbox.RunReport) {
 }
 
 func allConfined(t *testing.T) {
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
 			o.Fallback, o.Warm = FallbackAll, -1
@@ -166,7 +166,7 @@ func allConfined(t *testing.T) {
 
 // escapesConfined checks that the weak confinement, without namespaces, still blocks every escape attempt.
 func escapesConfined(t *testing.T) {
-	for _, profile := range everywhere {
+	for _, profile := range testedRuntimes {
 		t.Run(profile, func(t *testing.T) {
 			b := New(Options{Warm: -1, Fallback: FallbackAll})
 			defer b.Close()

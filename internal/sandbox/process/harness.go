@@ -10,8 +10,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Arguments that the backend appends to a guest's command line when the guest compiles its harness or gets it in
-// compiled form.
+// Arguments that the backend appends to a guest's command line, if the guest can compile its harness, the code that
+// runs programs in it.
 const (
 	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is the part
 	// of Retort that runs a program inside the sandbox.
@@ -25,7 +25,7 @@ const (
 // All children of one kind start with it. It is compiled by a child in which no program ever runs, so no program can
 // tamper with it.
 type compiledHarness struct {
-	children atomic.Int64 // started so far
+	children atomic.Int64 // number of children of this kind that were started so far
 	code     atomic.Pointer[[]byte]
 }
 

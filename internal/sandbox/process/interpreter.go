@@ -20,7 +20,7 @@ import (
 type RuntimeInterpreter = interpreter.Interpreter
 
 const (
-	// maxDescriptors bounds the open file descriptors of an interpreter.
+	// maxDescriptors bounds the number of open file descriptors of an interpreter.
 	maxDescriptors = 256
 	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there count as memory of the program.
 	tmpSize = 64 << 20

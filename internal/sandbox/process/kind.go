@@ -13,7 +13,7 @@ import (
 // childKind describes one kind of children: the program that they run and their confinement.
 type childKind struct {
 	runtime string
-	command []string // of the child: this program again
+	command []string // command line of the child, which starts this binary again
 	plan    confine.SandboxPlan
 	pool    *warmpool.WarmPool[*guestChild]
 	// harness holds the compiled harness, the code that runs programs in the guest. It is nil if the guest cannot
@@ -33,9 +33,9 @@ type childKind struct {
 }
 
 const (
-	// maxFiles bounds the open file descriptors of a built-in guest, which needs ten.
+	// maxFiles bounds the number of open file descriptors of a built-in guest. Such a guest needs ten.
 	maxFiles = 64
-	// maxThreads bounds the threads of a built-in guest, which needs seven.
+	// maxThreads bounds the number of threads of a built-in guest. Such a guest needs seven.
 	maxThreads = 32
 )
 

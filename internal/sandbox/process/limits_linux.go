@@ -29,17 +29,17 @@ const (
 	// bytes. A runtime needs it for garbage that it has not collected yet and for copies of data that it sends and
 	// receives.
 	guestOverhead = 64 << 20
-	// spareMapping is the number of bytes that the process of a guest may map beyond the memory that it may use. The
-	// stacks of threads and large blocks of the allocator need them. helperSpare is the same for a helper process,
-	// which is not a guest.
+	// spareMapping is the number of bytes of address space that the process of a guest may map beyond the memory that
+	// it may use. The stacks of threads and large blocks of the allocator need them. helperSpare is the same for a
+	// helper process, which is not a guest.
 	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
 // baselineMemory holds how much memory, in bytes, and how many threads a child has before its program arrives. All
 // limits are relative to these numbers, because the memory that runtimes map without using it differs by gigabytes.
 type baselineMemory struct {
-	data     int64 // mapped for data
-	own      int64 // resident, and its own
+	data     int64 // memory that the process has mapped for data
+	own      int64 // resident memory without the pages of files
 	resident int64
 	threads  int
 }
@@ -47,14 +47,14 @@ type baselineMemory struct {
 // presetLimits sets in advance the limits that the child's program will probably have. Setting them takes a fraction
 // of a millisecond, for which a program would otherwise have to wait.
 func (c *guestChild) presetLimits(l core.Limits, threads int) {
-	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
+	c.footing, c.presetFor = footingOf(c.cmd.Process.Pid), l
 	c.group.SetLimits(c.footing.own+memoryAllowance(l), l, threads)
 }
 
 // setLimits sets the kernel's limits for the child's program. They are a backstop: the guest's runtime and
 // watchLimits act first.
 func (c *guestChild) setLimits(l core.Limits, threads int) {
-	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
+	if f := c.presetFor; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
 		c.presetLimits(l, threads)
 	}
 	pid := c.cmd.Process.Pid
@@ -147,7 +147,7 @@ func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
-// measures states that watchLimits measures the processor time of programs on this system.
+// measures is true, because on this system watchLimits measures the processor time of programs.
 const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if
@@ -182,9 +182,9 @@ func (c *guestChild) exceededMemory(l core.Limits) bool {
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
-// footingOf measures the memory and threads of a process before its program arrives. The limits of the program are
-// based on this measurement. The result is zero if the process is gone. Only anonymous and shared memory counts as
-// the process's own, not the pages of files such as the executable.
+// footingOf measures the memory and threads of a process before its program arrives. The program's limits are added to
+// these numbers. The result is zero if the process is gone. Only anonymous and shared memory counts as the process's
+// own, not the pages of files such as the executable.
 func footingOf(pid int) baselineMemory {
 	m := statusOf(pid)
 	return baselineMemory{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}

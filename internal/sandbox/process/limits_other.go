@@ -20,8 +20,8 @@ func (*guestChild) residentBefore() int64           { return 0 }
 func limitHelper(int, int64)                        {}
 func highWater(int) int64                           { return 0 }
 
-// measures states that watchLimits does not measure the processor time of programs on this system. wire.ServeProgram,
-// which talks to the guest, measures it instead.
+// measures is false, because on this system watchLimits does not measure the processor time of programs.
+// wire.ServeProgram, which exchanges messages with the guest, measures it instead.
 const measures = false
 
 func (c *guestChild) watchLimits(core.Limits, int, context.CancelCauseFunc) (stop func()) {

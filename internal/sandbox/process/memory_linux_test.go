@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// baseline is the maximum resident memory of any runtime before its program arrives, in bytes.
+// baseline is an upper bound on the resident memory, in bytes, that a runtime has before its program arrives.
 const baseline = 64 << 20
 
 // TestMemoryInGroup checks that a program that uses up its memory in a control group exceeds its limit by no more
@@ -25,8 +25,8 @@ func TestMemoryInGroup(t *testing.T) {
 		t.Skip("this machine delegates no control groups")
 	}
 	g.Close()
-	for _, runtime := range everywhere {
-		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, true, baseline+guestOverhead) })
+	for _, runtime := range testedRuntimes {
+		t.Run(runtime, func(t *testing.T) { checkMemoryLimit(t, runtime, true, baseline+guestOverhead) })
 	}
 }
 
@@ -35,9 +35,9 @@ func TestMemoryInGroup(t *testing.T) {
 // machine. The kernel's limit is then what bounds the program: it counts what is mapped for data, and a runtime has
 // mapped more than it uses before the program arrives.
 func TestMemoryWithoutGroups(t *testing.T) {
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
-			exhaust(t, runtime, false, mappedByRuntime(t, runtime)+guestOverhead+spareMapping)
+			checkMemoryLimit(t, runtime, false, mappedByRuntime(t, runtime)+guestOverhead+spareMapping)
 		})
 	}
 }
@@ -63,10 +63,10 @@ func mappedByRuntime(t *testing.T, runtime string) int64 {
 	return mapped
 }
 
-// exhaust runs programs that use more memory than they may, with different memory limits. It checks that the limit
-// ends each program, and that the memory of the test process hardly grows. The argument above is the number of bytes
-// by which the process of a program may exceed the program's limit.
-func exhaust(t *testing.T, runtime string, groups bool, above int64) {
+// checkMemoryLimit runs programs that use more memory than they may, with different memory limits. It checks that the
+// limit ends each program, and that the memory of the test process hardly grows. The argument above is the number of
+// bytes by which the process of a program may exceed the program's limit.
+func checkMemoryLimit(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)
 	o.Warm = -1
@@ -81,7 +81,7 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 		if memory > 64<<20 && (runtime != "node" || memory != 512<<20) && !testenv.Full() {
 			continue // Only the engine of node is also told its limit.
 		}
-		for name, code := range devouring(runtime) {
+		for name, code := range greedyPrograms(runtime) {
 			t.Run(fmt.Sprintf("%s to %d MB", name, memory>>20), func(t *testing.T) {
 				const most = 64 << 20
 				_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the high-water mark begins again
@@ -110,7 +110,7 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 // nothing of that.
 func TestGarbage(t *testing.T) {
 	const memory = 64 << 20
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			megabytes := 1024
 			if runtime == quickjs && !testenv.Full() { // It is slow, and frees a value with its last reference.
@@ -122,7 +122,7 @@ func TestGarbage(t *testing.T) {
 			}
 			b := New(o)
 			defer b.Close()
-			for name, code := range wasteful(runtime, megabytes) {
+			for name, code := range garbagePrograms(runtime, megabytes) {
 				if runtime == "bun" && name == "large buffers" {
 					continue // Bun collects them late, as docs/RUNTIMES.md says.
 				}
@@ -136,9 +136,9 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// wasteful returns programs that allocate lists, texts or buffers of one megabyte, or buffers of 16 megabytes, and
-// keep none of them. Each program returns the number of megabytes that it has allocated.
-func wasteful(runtime string, megabytes int) map[string]string {
+// garbagePrograms returns programs that allocate lists, texts or buffers of one megabyte, or buffers of 16 megabytes,
+// and keep none of them. Each program returns the number of megabytes that it has allocated.
+func garbagePrograms(runtime string, megabytes int) map[string]string {
 	programs := map[string]string{
 		"lists":         "const row = new Array(131072).fill(0.5); let n = 0; for (let i = 0; i < megabytes; i++) n += row.slice().length / 131072; return n",
 		"texts":         "let n = 0; for (let i = 0; i < megabytes; i++) n += `${i % 8}`.repeat(1 << 20).length >> 20; return n",
@@ -166,9 +166,9 @@ func TestUntilLook(t *testing.T) {
 	}
 }
 
-// devouring returns programs that use more and more memory until they are ended. Some fill the runtime's own heap,
+// greedyPrograms returns programs that use more and more memory until they are ended. Some fill the runtime's own heap,
 // others fill buffers outside of it.
-func devouring(runtime string) map[string]string {
+func greedyPrograms(runtime string) map[string]string {
 	const buffers = "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))"
 	switch runtime {
 	case "python":

@@ -18,7 +18,8 @@ type ending struct {
 	js, py string
 	limits core.Limits
 	status core.OutcomeStatus
-	during func(s sandbox.Sandbox, cancel func()) // what the test does once the program has made a call
+	// during is called after the program has made a call. It may be nil.
+	during func(s sandbox.Sandbox, cancel func())
 }
 
 func endings() []ending {
@@ -45,7 +46,7 @@ func endings() []ending {
 func TestMixed(t *testing.T) {
 	var o Options
 	runtimes := []string{quickjs, quickjs} // twice, since its children start fast
-	for _, name := range everywhere[1:] {
+	for _, name := range testedRuntimes[1:] {
 		t.Run("with "+name, func(t *testing.T) {
 			o.Interpreters = append(o.Interpreters, interpreterHere(t, name, core.DefaultLimits().Memory))
 			runtimes = append(runtimes, name)

@@ -88,7 +88,7 @@ func (s *childSandbox) parseError(ctx, limited context.Context) error {
 // parsedChildren holds child processes that have parsed a program and may still run that program. They have done
 // nothing else.
 type parsedChildren struct {
-	within time.Duration // how long a child is kept; parsedChildLifetime except in tests
+	within time.Duration // how long a child that has parsed a program is kept; parsedChildLifetime except in tests
 
 	mu     sync.Mutex
 	list   []*parsedChild

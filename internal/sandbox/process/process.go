@@ -33,11 +33,12 @@ var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
 // then restricted only by Landlock, the allow list of system calls, and limits.
 type FallbackMode string
 
-// The values of FallbackMode, which say what may run if the operating system refuses full confinement.
+// FallbackNone and the following constants are the values of FallbackMode. They say which programs may run if the
+// operating system refuses full confinement.
 const (
-	FallbackNone    FallbackMode = ""        // nothing runs
-	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
-	FallbackAll     FallbackMode = "all"     // programs for every runtime
+	FallbackNone    FallbackMode = ""        // no program runs
+	FallbackQuickJS FallbackMode = "quickjs" // only programs for the built-in JavaScript runtime run
+	FallbackAll     FallbackMode = "all"     // programs for every runtime run
 )
 
 // Options configures a Backend. The zero value is a good default.
@@ -75,32 +76,36 @@ type Backend struct {
 	kinds    map[string]*childKind
 	fallback FallbackMode
 	proxies  bool
-	limits   core.Limits // limits for which a child is prepared
+	limits   core.Limits // limits that are set for a child before its program arrives
 	commands hostcmd.CommandSet
 	spawner  *procgroup.ChildSpawner
-	check    func() machineState // what probe found, once it is known
-	first    chan *guestChild    // the one that probe started
-	greeting time.Duration
-	have     func() sandbox.Capabilities
-	looked   chan struct{} // closed when have returns at once
+	// check returns which confinement this machine allows. The first call waits until probeMachine knows that.
+	check             func() machineState
+	first             chan *guestChild // holds the child that probeMachine started, until a program gets it
+	greeting          time.Duration
+	have              func() sandbox.Capabilities
+	capabilitiesKnown chan struct{} // closed when the capabilities are known, so that have returns without waiting
 
-	scratch scratchDir // for harnesses; not used with full confinement
+	// scratch is the directory for the harnesses of interpreters that see the host's files. It is not used with full
+	// confinement.
+	scratch scratchDir
 	made    sync.Once
 
 	mu       sync.Mutex
 	parsed   parsedChildren
 	running  map[*childSandbox]struct{}
-	expected map[*guestChild]struct{} // children that are not ready yet
+	expected map[*guestChild]struct{} // children that have been started and are not ready for a program yet
 	closed   bool
-	children sync.WaitGroup // children that have been started and not yet waited for
+	children sync.WaitGroup // counts the children that have been started and not been waited for yet
 }
 
 // machineState describes which confinement this machine allows. If it is not full confinement, machineState also
 // holds the reason.
 type machineState struct {
-	weak    bool        // there are no namespaces, and the fallback allows that
-	refusal *core.Error // nothing can run
-	why     string      // the machine refuses namespaces
+	// weak means that children run without namespaces, because the machine refuses them and FallbackMode allows that.
+	weak    bool
+	refusal *core.Error // the error if no program can run; nil otherwise
+	why     string      // reason why the machine refuses namespaces; empty if it allows them
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -111,7 +116,8 @@ func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	b := &Backend{
 		spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{},
-		looked: make(chan struct{}), kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
+		capabilitiesKnown: make(chan struct{}),
+		kinds:             map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
 		limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1),
 		greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime},
 	}
@@ -193,7 +199,7 @@ func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 // findCapabilities determines the capabilities of the backend once. It does not notice interpreters that are
 // installed later.
 func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
-	defer close(b.looked)
+	defer close(b.capabilitiesKnown)
 	found := b.check()
 	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
@@ -273,7 +279,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 // machine allows, haveSoon waits, but only until ctx ends, and then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
-	case <-b.looked:
+	case <-b.capabilitiesKnown:
 		return b.have(), nil
 	default:
 	}

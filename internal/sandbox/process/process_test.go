@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case "rogue":
-		rogue(os.Args[2])
+		violatingGuest(os.Args[2])
 	case "probe":
 		sandboxtest.RunProbe(os.Args[2], os.Stdin, os.Stdout)
 	case "devour":
-		devour()
+		useUpMemory()
 	case "command":
 		os.Exit(sandboxtest.BeCommand(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	case "engine":
@@ -73,7 +73,7 @@ func beGuest(arguments []string) error {
 // runtimes share with Node.
 func TestContract(t *testing.T) {
 	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "cancel")}
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
 			o.MaxWarm = 2

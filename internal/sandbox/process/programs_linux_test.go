@@ -8,7 +8,7 @@ import (
 
 // TestPrograms checks that the programs of package guesttest end on every runtime as they do without a sandbox.
 func TestPrograms(t *testing.T) {
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
 			o.Warm, o.MaxWarm = -1, -1 // a child that waits at the end was started for nothing

@@ -13,11 +13,11 @@ import (
 	"retort/internal/sandbox/guest/python"
 )
 
-// everywhere lists the runtimes that must fulfil the contract of package sandboxtest.
-var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
+// testedRuntimes lists the runtimes that must fulfil the contract of package sandboxtest in this package's sandboxes.
+var testedRuntimes = []string{quickjs, "python", "node", "bun", "deno"}
 
-// interpreterHere returns the description of a runtime that is installed on this machine, or skips the test. memory
-// is the program's memory limit in bytes.
+// interpreterHere returns the description of a runtime that is installed on this machine. It skips the test if the
+// runtime is not installed. memory is the program's memory limit in bytes.
 func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpreter {
 	t.Helper()
 	command := testenv.Need(t, runtime)
@@ -34,7 +34,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpre
 	return described(runtime, command, memory)
 }
 
-// described returns the description of a runtime. command is the path of its interpreter.
+// described returns the description of a runtime whose interpreter is at the path command.
 func described(runtime, command string, memory int64) RuntimeInterpreter {
 	if runtime == "python" {
 		return RuntimeInterpreter{

@@ -21,8 +21,8 @@ type childSandbox struct {
 	mu     sync.Mutex
 	used   bool
 	closed bool
-	over   bool                    // the child exits by itself
-	cancel context.CancelCauseFunc // while a program runs
+	over   bool                    // the program has ended, so the child will exit by itself
+	cancel context.CancelCauseFunc // cancels the running program; nil while no program runs
 }
 
 // Run implements sandbox.Sandbox.
@@ -74,7 +74,7 @@ func (s *childSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// idleExitDelay is how long a child whose program has ended lives on before it is killed. Killing it at once would
+// idleExitDelay is how long a child whose program has ended lives on before it is killed. Killing it immediately would
 // take a processor from the process that reads the result. The delay is shorter than the pause after which the pool
 // starts another child, so that the old child is gone before the new one starts.
 const idleExitDelay = 5 * time.Millisecond

@@ -12,14 +12,16 @@ import (
 
 const (
 	scratchName = "retort-harness-"
-	scratchLock = "lock" // within; whoever holds it uses the directory
+	// scratchLock is the name of the lock file in a scratch directory; the process that holds its lock uses the
+	// directory.
+	scratchLock = "lock"
 )
 
 // scratchDir represents a directory of this engine that children can read. If an engine is killed, the next engine
 // that starts removes its directory.
 type scratchDir struct {
 	dir  string
-	lock *os.File // held as long as the engine lives, in whatever way it ends
+	lock *os.File // locked file; the system releases the lock however the engine ends
 }
 
 // newScratch creates a directory of this engine and locks it. The directory gets its final name only after it is

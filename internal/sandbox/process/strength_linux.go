@@ -2,8 +2,8 @@ package process
 
 import "retort/internal/sandbox"
 
-// The strengths of this backend's sandboxes: strength if the operating system confines the process fully, and
-// strengthWeak if the process is confined without namespaces.
+// strength and strengthWeak are the isolation strengths of this backend's sandboxes on Linux. strength applies if the
+// operating system confines the process fully, strengthWeak if it confines the process without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

@@ -2,8 +2,8 @@
 
 package process
 
-// The strength of this backend's sandbox on this system. It is low, because only the runtime restricts a program and
-// the operating system does not.
+// strength is the isolation strength of this backend's sandboxes on this system. It is low, because only the runtime
+// restricts a program and the operating system does not.
 const (
 	strength     = 10
 	strengthWeak = 10

@@ -9,10 +9,10 @@ import (
 	"retort/internal/sandbox"
 )
 
-// TestWaitingWakesNobody checks that a child sleeps while its program waits for the result of a call, because many
-// programs may wait at the same time.
+// TestWaitingWakesNobody checks that a child process sleeps, instead of waking up repeatedly, while its program waits
+// for the result of a call. This matters because many programs may wait at the same time.
 func TestWaitingWakesNobody(t *testing.T) {
-	for _, runtime := range everywhere {
+	for _, runtime := range testedRuntimes {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
 			o.Warm = -1

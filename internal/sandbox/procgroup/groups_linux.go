@@ -25,9 +25,10 @@ import (
 // every processor has been idle once.
 type GroupSet struct {
 	version int
-	dirs    map[string]string // controller → the engine's directory
-	homes   map[string]string // controller → the directory that the engine's threads are in; of version 1
-	next    atomic.Int64
+	dirs    map[string]string // maps each controller to the engine's directory
+	// homes maps each controller of cgroup v1 to the directory of the group in which the engine's threads are.
+	homes map[string]string
+	next  atomic.Int64
 }
 
 // OpenGroups creates the engine's control groups below its own group. It returns nil if that is not permitted.
@@ -47,8 +48,8 @@ func OpenGroups() *GroupSet {
 }
 
 // home returns the text of /proc/self/cgroup, which names the control groups of this process, as it was before this
-// process created groups. Later, /proc/self/cgroup may name the group of a child: it describes the first thread of
-// this process, which may have moved into that group to start the child.
+// process created groups. Later, /proc/self/cgroup may name the group of a child, because the file describes the first
+// thread of this process, and that thread may have moved into the group to start the child.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
@@ -176,7 +177,7 @@ func (g *GroupSet) Close() {
 // ChildGroup represents the control group of one child. The methods of a nil ChildGroup do nothing.
 type ChildGroup struct {
 	*GroupSet
-	dirs map[string]string // controller → the child's directory
+	dirs map[string]string // maps each controller to the child's directory
 }
 
 // AddGroup creates a group for a child that will be started later.

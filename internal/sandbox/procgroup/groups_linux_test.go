@@ -128,8 +128,8 @@ func deadProcess(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// bornIn starts a child and checks that it was created in its own control group, and that no thread of this process
-// stays in that group.
+// bornIn starts a child and checks that the child was created in its own control group, and that no thread of this
+// process stays in that group.
 func bornIn(t *testing.T, g *GroupSet) {
 	s := New(g)
 	defer s.Close()

@@ -8,7 +8,6 @@ import (
 	"retort/internal/core"
 )
 
-// There are no control groups here.
 type (
 	// GroupSet has no function on this system, because control groups exist only on Linux.
 	GroupSet struct{}

@@ -46,16 +46,16 @@ type endMoment int
 
 const (
 	beforeRun  endMoment = iota
-	duringCall           // while its call is under way
-	afterCall            // while it runs on after its call was answered
+	duringCall           // while the call is in progress
+	afterCall            // after the call was answered, while the program stays busy
 )
 
 // busyFor is how long a program stays busy after its call before the test ends it. The tests do not depend on the
 // exact value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a ToolHost that calls the function do when the program makes a call. The argument m says when:
-// if it is afterCall, the ToolHost answers the call at once and calls do after the delay busyFor. Otherwise it calls
+// endingHost returns a ToolHost that calls the function do when the program makes a call. The argument m says when: if
+// it is afterCall, the ToolHost answers the call immediately and calls do after the delay busyFor. Otherwise it calls
 // do during the call and leaves the call unanswered until the program is ended.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -188,9 +188,9 @@ func (s *backendSuite) testRefusals(t *testing.T) {
 	}
 }
 
-// nothingIsLeft runs programs that end in different ways, closes the backend, and checks that no process, file or
+// testNothingIsLeft runs programs that end in different ways, closes the backend, and checks that no process, file or
 // goroutine remains.
-func (s *backendSuite) nothingIsLeft(t *testing.T) {
+func (s *backendSuite) testNothingIsLeft(t *testing.T) {
 	s.closeShared(t) // it may start sandboxes at any time
 	ownTemporaryFolder(t)
 	resources := testenv.TakeResources()
@@ -208,7 +208,7 @@ func (s *backendSuite) nothingIsLeft(t *testing.T) {
 		wg.Go(func() {
 			for i := worker; i < programs; i += 8 {
 				end := ends[i%len(ends)]
-				if r := s.executeProgram(t, b, end.code, end.limits, leftWithTwo); r.Status != end.status {
+				if r := s.executeProgram(t, b, end.code, end.limits, hangOnTwo); r.Status != end.status {
 					t.Errorf("%s: %s %v, want %s", s.textFor(end.code), r.Status, r.Error, end.status)
 				}
 			}
@@ -251,14 +251,14 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 			},
 			status: core.StatusError,
 		},
-		{code: forth, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
+		{code: endlessLoop, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
 		{code: asleep, limits: core.Limits{Timeout: 20 * time.Millisecond}, status: core.StatusTimeout},
 	}
 }
 
-// leftWithTwo implements a ToolHost that answers a call with the call's own arguments. A call whose arguments contain
+// hangOnTwo implements a ToolHost that answers a call with the call's own arguments. A call whose arguments contain
 // a 2 is left unanswered until the program ends.
-var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+var hangOnTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
 		return core.CallResult{}, ctx.Err()
@@ -282,7 +282,7 @@ func ownTemporaryFolder(t *testing.T) {
 var prepareLock sync.Mutex
 
 // PrepareSandbox returns a sandbox for a test process that has no *testing.T, and panics on an error. It prepares one
-// sandbox at a time. If fifty started at once on a few processors, some would exceed their start timeout.
+// sandbox at a time. If fifty started at the same time on a few processors, some would exceed their start timeout.
 func PrepareSandbox(b sandbox.Backend, spec sandbox.SandboxSpec) sandbox.Sandbox {
 	prepareLock.Lock()
 	defer prepareLock.Unlock()

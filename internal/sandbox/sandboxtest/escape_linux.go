@@ -210,7 +210,8 @@ func linkAttempts(secret string) []escapeAttempt {
 	}
 }
 
-// execAttempts returns attempts to execute another program or to leave the root directory.
+// execAttempts returns the attempts to execute another program or to leave the root directory. A sandbox must block
+// all of them.
 func execAttempts(secret string) []escapeAttempt {
 	return []escapeAttempt{
 		{"make a device", func() error { return unix.Mknod("/tmp/mem", unix.S_IFCHR|0o666, 1<<8|1) }},

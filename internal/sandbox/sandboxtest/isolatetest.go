@@ -82,16 +82,16 @@ func (s *backendSuite) namedTests() []namedTest {
 		{"cancel", s.testCancel},
 		{"close", s.testClose},
 		{"refusals", s.testRefusals},
-		{"nothing is left", s.nothingIsLeft},
+		{"nothing is left", s.testNothingIsLeft},
 	}
 }
 
 type backendSuite struct {
 	runtime    string
 	newBackend func(t *testing.T) sandbox.Backend
-	slower     int // factor of everything that a program may take
+	slower     int // factor by which the backend is slower than the machine; timeouts are multiplied by it
 
-	shared sandbox.Backend // for all tests that do not change it; nil if none is open
+	shared sandbox.Backend // backend for all tests that do not change it; nil if no test has created it
 }
 
 // programText holds the same test program in JavaScript and in Python. If the program does not apply to one of the
@@ -207,9 +207,9 @@ func (s *backendSuite) testCapabilities(t *testing.T) {
 }
 
 var (
-	one    = programText{"return 1", "result = 1"}
-	forth  = programText{"for (;;);", "while True: pass"} // and never back
-	asleep = programText{"await sleep(1e6)", "await sleep(1e6)"}
+	one         = programText{"return 1", "result = 1"}
+	endlessLoop = programText{"for (;;);", "while True: pass"} // a program that runs for ever
+	asleep      = programText{"await sleep(1e6)", "await sleep(1e6)"}
 )
 
 func (s *backendSuite) testValues(t *testing.T) {

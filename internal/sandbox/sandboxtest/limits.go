@@ -155,7 +155,7 @@ func (s *backendSuite) testTime(t *testing.T) {
 // the timeout can pass before a program has begun.
 func (s *backendSuite) limitOfTime(t *testing.T) {
 	b := s.sharedBackend(t)
-	for _, code := range []programText{forth, asleep} {
+	for _, code := range []programText{endlessLoop, asleep} {
 		r := s.executeProgram(t, b, code, core.Limits{Timeout: 50 * time.Millisecond}, echo)
 		if r.Status != core.StatusTimeout || r.Error == nil || r.Error.Kind != core.KindLimit || r.Error.Hint == "" || r.Value != nil {
 			t.Errorf("%s: ended with %s, %+v", s.textFor(code), r.Status, r.Error)

@@ -117,7 +117,7 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	if len(open) > 0 || h.served.Load() != 1 {
 		t.Errorf("closed: %v; %d connections arrived", open, h.served.Load())
 	}
-	// Without a Proxy a connection may be established, because something listens, but it ends at once. What
+	// Without a Proxy a connection may be established, because something listens, but it ends immediately. What
 	// matters is that it leads nowhere.
 	h.served.Store(0)
 	triedWith(t, b, runtime, code, echo)
@@ -126,8 +126,8 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	}
 }
 
-// networkCode is a Python program that opens several connections at once while it makes calls with large results. It
-// stops reading one of the connections.
+// networkCode is a Python program that opens several connections concurrently while it makes calls with large results.
+// It stops reading one of the connections.
 const networkCode = `
 import asyncio, hashlib, os, socket, threading
 at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")

@@ -14,7 +14,7 @@ import (
 // cpioArchive writes a cpio archive (format "newc"), which a Linux kernel unpacks into memory when it boots.
 type cpioArchive struct {
 	w    *bufio.Writer
-	n    int64 // bytes so far
+	n    int64 // number of bytes written so far
 	node int
 	made map[string]bool
 }

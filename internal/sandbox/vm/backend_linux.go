@@ -22,15 +22,17 @@ import (
 // vmBackend runs programs in virtual machines. It holds the state that all machines of one engine share.
 type vmBackend struct {
 	Options
-	find   func() error // controls the virtual machine monitor
+	find   func() error // looks for the virtual machine monitor and sets driver
 	driver machineDriver
-	found  *firecrackerDriver // nil if it cannot be used
-	qemu   bool               // it is installed, too
+	found  *firecrackerDriver // controls Firecracker; nil if Firecracker cannot be used
+	qemu   bool               // QEMU is installed too
 	kernel func() (*guestKernel, error)
-	images map[string]func() (*savedImage, error) // by runtime
-	life   context.Context                        // of machines that are made; ends with the backend
-	over   context.CancelFunc
-	named  string // the path of the guest, as it was given
+	// images holds, for each runtime, a function that returns its saved machine and first makes it if necessary.
+	images map[string]func() (*savedImage, error)
+	// life is the context in which machines are made. It ends when the backend is closed.
+	life  context.Context
+	over  context.CancelFunc
+	named string // path of the guest, as the options name it
 
 	spawner procgroup.LazySpawner
 }
@@ -170,8 +172,8 @@ func absolutePath(dir string) string {
 	return dir
 }
 
-// findProgram finds the virtual machine monitor. It prefers the one that SetupMachines has chosen, if that still
-// exists.
+// findProgram finds the executable of the virtual machine monitor (QEMU or Firecracker). It prefers the monitor that
+// SetupMachines has chosen, if that still exists.
 func (b *vmBackend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
 		return core.Errorf(
@@ -249,8 +251,8 @@ func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// trialTime bounds how long it may take to restore a machine for a trial. Restoring is much faster, but the bound
-// also includes the time in which the machine waits for a processor.
+// trialTime bounds how long it may take to restore a machine for a trial. Restoring is much faster, but this time
+// includes waiting for a processor on a busy computer.
 const trialTime = 2 * time.Minute
 
 // tryMachine starts and ends a copy of a machine, to check that machines work on this computer.

@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	// forCommands takes the place of a runtime's name for the saved machine in which host commands run. Each command
+	// forCommands is used in place of a runtime's name for the saved machine in which host commands run. Each command
 	// runs in a new copy of that machine.
 	forCommands = "commands"
-	// spareMapping bounds the memory that a host command may map in addition to the memory that it may use, in bytes.
+	// spareMapping bounds the address space that a host command may map in addition to the memory that it may use, in
+	// bytes.
 	spareMapping = 1 << 30
 )
 
@@ -35,7 +36,7 @@ type commandOrder struct {
 	vminit.CommandOrder
 	command *hostcmd.HostCommand
 	image   *interpreter.FileImage
-	file    *os.File // the command's own
+	file    *os.File // open file of the command itself
 }
 
 // newOrder returns the order to run a command in a machine. The order includes the command's file and the shared

@@ -48,8 +48,8 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// whyNot ends a machine that did not become ready, and returns the reason why it was not ready. The argument err is
-// the error by which the caller noticed the problem.
+// whyNot ends a machine that did not become ready for a program, and returns the reason. The argument err is the error
+// by which the caller noticed the problem.
 func (m *virtualMachine) whyNot(err error) error {
 	select {
 	case <-m.said:

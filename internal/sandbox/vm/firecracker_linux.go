@@ -99,7 +99,7 @@ func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts
 		confine.PlanMount{Source: filepath.Join(dir, stateFile), Target: statePath, Writable: true})
 }
 
-// makeSparseFile creates a file of size bytes that occupies no disk space yet.
+// makeSparseFile creates a file of size bytes that occupies no disk space until data is written to it.
 func makeSparseFile(name string, size int64) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

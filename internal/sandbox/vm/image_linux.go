@@ -48,13 +48,13 @@ const (
 type machineImage struct {
 	runtime string
 	kernel  *guestKernel
-	i       *interpreter.Interpreter // nil for the built-in one
-	image   *interpreter.FileImage   // nil for the built-in one
+	i       *interpreter.Interpreter // interpreter of the runtime; nil for the built-in runtime
+	image   *interpreter.FileImage   // files of the interpreter; nil for the built-in runtime
 	config  vminit.MachineConfig
 	binary  string
-	modules []string // files, in the order in which they are loaded
+	modules []string // files of kernel modules, in the order in which they are loaded
 	threads int
-	memory  int64 // of the machine, in bytes
+	memory  int64 // memory of the machine, in bytes
 }
 
 // describeImage returns the description of the machine that runs programs of the given runtime. It returns an error

@@ -17,12 +17,12 @@ import (
 // guestKernel represents a Linux kernel for machines and the kernel modules that machines need.
 type guestKernel struct {
 	vmlinuz string
-	dir     string // of its modules
-	builtin string // file with the names of built-in modules
+	dir     string // folder that contains the kernel's modules
+	builtin string // file that lists the modules that are built into the kernel
 }
 
-// Kernel modules that a machine needs: virtioParts for virtio, serialParts also for connections over a serial device,
-// and vsockParts also for connections over a vsock.
+// virtioParts, serialParts and vsockParts list the kernel modules that a machine needs: virtioParts for virtio,
+// serialParts also for connections over a serial device, and vsockParts also for connections over a vsock.
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// put writes a file below dir. name is the file's path relative to dir.
-func put(t *testing.T, dir, name, text string) {
+// writeTestFile writes a file below dir. The argument name is the file's path relative to dir.
+func writeTestFile(t *testing.T, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -23,8 +23,8 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// packed compresses text with gzip, like a kernel module.
-func packed(t *testing.T, text string) string {
+// gzipped returns text compressed with gzip, as some distributions compress kernel modules.
+func gzipped(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -40,17 +40,17 @@ const virtio = "kernel/drivers/virtio/"
 // fakeKernel creates the files of a kernel whose modules depend on each other.
 func fakeKernel(t *testing.T, dir, version string) {
 	lib := "lib/modules/" + version + "/"
-	put(t, dir, "boot/vmlinuz-"+version, "kernel")
-	put(t, dir, lib+"modules.builtin", virtio+"virtio_mmio.ko\n")
-	put(t, dir, lib+virtio+"virtio.ko", "a\x00depends=virtio_ring\x00")
-	put(t, dir, lib+virtio+"virtio_ring.ko.gz", packed(t, "b\x00depends=\x00"))
-	put(t, dir, lib+"kernel/drivers/char/virtio_console.ko", "c\x00depends=virtio,virtio-ring\x00")
+	writeTestFile(t, dir, "boot/vmlinuz-"+version, "kernel")
+	writeTestFile(t, dir, lib+"modules.builtin", virtio+"virtio_mmio.ko\n")
+	writeTestFile(t, dir, lib+virtio+"virtio.ko", "a\x00depends=virtio_ring\x00")
+	writeTestFile(t, dir, lib+virtio+"virtio_ring.ko.gz", gzipped(t, "b\x00depends=\x00"))
+	writeTestFile(t, dir, lib+"kernel/drivers/char/virtio_console.ko", "c\x00depends=virtio,virtio-ring\x00")
 }
 
 func TestFindKernel(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.1.0-2")
-	put(t, dir, "boot/vmlinuz-6.1.0-9", "without modules")
+	writeTestFile(t, dir, "boot/vmlinuz-6.1.0-9", "without modules")
 	k, err := findKernel(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -69,18 +69,19 @@ func TestFindKernel(t *testing.T) {
 	if code, err := readModule(files[0]); err != nil || !strings.HasPrefix(string(code), "b") {
 		t.Errorf("%q %v", code, err)
 	}
-	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko.gz", "rubbish")
+	writeTestFile(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko.gz", "rubbish")
 	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "decompress") {
 		t.Errorf("of what cannot be read: %v", err)
 	}
-	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko", "b\x00depends=virtio\x00")
+	writeTestFile(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko", "b\x00depends=virtio\x00")
 	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "depend on each other") {
 		t.Errorf("of a circle: %v", err)
 	}
 }
 
-// TestFedora checks that findKernel finds a kernel that is stored next to its modules, as in Fedora.
-func TestFedora(t *testing.T) {
+// TestFindKernelBesideModules checks that findKernel finds a kernel that is stored in the folder of its modules, as
+// Fedora does it.
+func TestFindKernelBesideModules(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
 	if err := os.Rename(filepath.Join(dir, "boot/vmlinuz-6.9.1"), filepath.Join(dir, "lib/modules/6.9.1/vmlinuz")); err != nil {
@@ -95,27 +96,27 @@ func TestFedora(t *testing.T) {
 	}
 }
 
-// TestFetch checks that fetchKernel downloads a kernel and the separate package with its modules. Fake programs take
-// the place of Ubuntu's package tools. The test also checks that the previous kernel is kept if a download fails.
-func TestFetch(t *testing.T) {
+// TestFetchKernel checks that fetchKernel downloads a kernel and the separate package with its modules. Fake programs
+// take the place of Ubuntu's package tools. The test also checks that the previous kernel is kept if a download fails.
+func TestFetchKernel(t *testing.T) {
 	builder, err := exec.LookPath("dpkg-deb")
 	if err != nil {
 		t.Skip("there is no dpkg-deb here")
 	}
 	bin, tree := t.TempDir(), t.TempDir()
 	fakeKernel(t, tree, "6.8.0-1-generic")
-	put(t, tree, "usr/share/doc/large", "is not kept")
-	put(t, tree, "DEBIAN/control", "Package: linux-image-6.8.0-1-generic\nVersion: 1\nArchitecture: amd64\nMaintainer: nobody\nDescription: none\n")
+	writeTestFile(t, tree, "usr/share/doc/large", "is not kept")
+	writeTestFile(t, tree, "DEBIAN/control", "Package: linux-image-6.8.0-1-generic\nVersion: 1\nArchitecture: amd64\nMaintainer: nobody\nDescription: none\n")
 	if out, err := exec.Command(builder, "-b", tree, filepath.Join(bin, "image.deb")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	put(t, bin, "apt-cache", `#!/bin/sh
+	writeTestFile(t, bin, "apt-cache", `#!/bin/sh
 case "$3" in
 linux-image-virtual) echo 'Package: linux-image-virtual'; echo 'Depends: linux-image-6.8.0-1-generic (= 1), x' ;;
 linux-modules-6.8.0-1-generic) echo 'Package: it' ;;
 *) echo 'E: No packages found' >&2; exit 100 ;;
 esac`)
-	put(t, bin, "apt-get", "#!/bin/sh\n"+`[ "$2" = download ] || exit 1; echo "$@" > "`+bin+`/asked"; cp "`+bin+`/image.deb" .`)
+	writeTestFile(t, bin, "apt-get", "#!/bin/sh\n"+`[ "$2" = download ] || exit 1; echo "$@" > "`+bin+`/asked"; cp "`+bin+`/image.deb" .`)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	b := newBackend(Options{Dir: t.TempDir()})
 	dir, origin, err := b.fetchKernel(t.Context())
@@ -131,7 +132,7 @@ esac`)
 	if fileExists(filepath.Join(dir, "usr")) || fileExists(filepath.Join(b.Dir, fetching)) {
 		t.Error("more is kept than is needed")
 	}
-	put(t, bin, "apt-get", "#!/bin/sh\necho 'E: no network' >&2; exit 100")
+	writeTestFile(t, bin, "apt-get", "#!/bin/sh\necho 'E: no network' >&2; exit 100")
 	if _, _, err := b.fetchKernel(t.Context()); err == nil || !strings.Contains(err.Error(), "no network") {
 		t.Errorf("without a network: %v", err)
 	}
@@ -140,8 +141,8 @@ esac`)
 	}
 }
 
-// TestGuestIsStatic checks that a guest program that needs shared libraries, and so is not linked statically, is
-// rejected.
+// TestGuestIsStatic checks that a guest binary is rejected if it is not statically linked, because a machine contains
+// no shared libraries.
 func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
@@ -151,21 +152,21 @@ func TestGuestIsStatic(t *testing.T) {
 	}
 }
 
-// TestTidy checks that the saved machines of a runtime are removed if they are incomplete, long unused or too many.
-// Recently used machines, and all machines of another runtime, must be kept.
-func TestTidy(t *testing.T) {
+// TestUnusedMachinesAreRemoved checks that the saved machines of a runtime are removed if they are incomplete, long
+// unused or too many. Recently used machines, and all machines of another runtime, must be kept.
+func TestUnusedMachinesAreRemoved(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
 	for name, days := range map[string]int{"a": 0, "b": 1, "c": 2, "old": 9} {
 		file := filepath.Join(b.Dir, prefix+"python-"+name, readyFile)
-		put(t, b.Dir, prefix+"python-"+name+"/"+readyFile, "")
+		writeTestFile(t, b.Dir, prefix+"python-"+name+"/"+readyFile, "")
 		then := time.Now().Add(-time.Duration(days) * 24 * time.Hour)
 		if err := os.Chtimes(file, then, then); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(t, b.Dir, prefix+"python-half/"+memoryFile, "")
-	put(t, b.Dir, prefix+"quickjs-old/"+memoryFile, "")
-	put(t, b.Dir, making+"python/"+memoryFile, "")
+	writeTestFile(t, b.Dir, prefix+"python-half/"+memoryFile, "")
+	writeTestFile(t, b.Dir, prefix+"quickjs-old/"+memoryFile, "")
+	writeTestFile(t, b.Dir, making+"python/"+memoryFile, "")
 	b.removeUnfinished()
 	b.removeUnused("python")
 	left, _ := filepath.Glob(filepath.Join(b.Dir, "*"))

@@ -23,8 +23,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run at once in the engine when a test kills it, and how many of these programs
-// start a command. Each command runs in a virtual machine of its own, to which this test binary is copied.
+// atOnce returns how many programs run at the same time in the engine that a test kills, and how many of these
+// programs start a command. Each command runs in its own virtual machine, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10
@@ -32,13 +32,13 @@ func atOnce() (programs, commands int) {
 	return 8, 4
 }
 
-// forever maps runtimes to programs that make a call and then sleep.
-var forever = map[string]string{
+// sleepingPrograms maps each runtime to the code of a program that makes a call and then sleeps.
+var sleepingPrograms = map[string]string{
 	quickjs:  "await callMCPTool('x'); await sleep(1e6)",
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// withCommands can be passed to the function engine in place of a runtime. It means the built-in runtime, with
+// withCommands is a value that the function engine accepts in place of a runtime. It means the built-in runtime, with
 // programs that start commands.
 const withCommands = "commands"
 
@@ -46,7 +46,7 @@ const withCommands = "commands"
 // Its arguments are the driver, the driver's executable, the folder of a kernel, the runtime and a path. The path is
 // that of the runtime's interpreter or, if the runtime is withCommands, of the command that programs start.
 func engine(driver, program, kernel, runtime, path string) {
-	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
+	o := Options{QEMU: program, Kernel: kernel, Dir: machineCache(driver), Warm: -1}
 	if driver == "firecracker" {
 		o.QEMU, o.Firecracker = "none", program
 	}
@@ -67,7 +67,7 @@ func engine(driver, program, kernel, runtime, path string) {
 	for range programs {
 		go func() {
 			s := sandboxtest.PrepareSandbox(b, sandbox.SandboxSpec{Runtime: runtime, Limits: l})
-			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: forever[runtime], Name: "program", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
+			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: sleepingPrograms[runtime], Name: "program", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 				calls.Done()
 				if commander && int(starting.Add(1)) <= commanders {
 					calls.Wait()
@@ -121,7 +121,7 @@ func testKilledEngine(t *testing.T, driver, runtime, path string) {
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}
 	b := New(o)
-	if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime]); r.Status != core.StatusOK {
+	if r := runProgram(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime]); r.Status != core.StatusOK {
 		t.Errorf("%s %v", r.Status, r.Error)
 	}
 	if err := b.Close(); err != nil {
@@ -168,9 +168,9 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	return cmd.Process.Pid
 }
 
-// machines returns the number of processes that run a virtual machine of this test binary, except those that this
-// process has started itself.
-func machines(t *testing.T, cache string) (n int) {
+// machines returns the number of running processes of virtual machines whose files are in the folder dir, which
+// belongs to this test binary. It does not count processes that this process has started itself.
+func machines(t *testing.T, dir string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -180,7 +180,7 @@ func machines(t *testing.T, cache string) (n int) {
 	for _, e := range entries {
 		status, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "status"))
 		mounts, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "mountinfo"))
-		if bytes.Contains(mounts, []byte(cache+"/"+prefix)) && bytes.Contains(mounts, []byte(memoryPath)) && !bytes.Contains(status, own) {
+		if bytes.Contains(mounts, []byte(dir+"/"+prefix)) && bytes.Contains(mounts, []byte(memoryPath)) && !bytes.Contains(status, own) {
 			n++
 		}
 	}

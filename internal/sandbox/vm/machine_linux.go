@@ -45,20 +45,20 @@ type virtualMachine struct {
 	group   *procgroup.ChildGroup
 	stderr  procgroup.StderrHead
 	closing sync.Once
-	talk    io.ReadWriter // connection with the guest of a copy
+	talk    io.ReadWriter // connection to the guest; set for a copy of a saved machine
 
 	gone     chan struct{}
 	watch    sync.Once
 	footing  int64
 	peak     warmpool.MemoryPeak
 	outgrown atomic.Bool
-	ended    atomic.Pointer[error] // the reason why it was killed before it was ready, or nil
+	ended    atomic.Pointer[error] // reason why the machine was killed before it was ready; nil if it was not
 
-	said chan struct{} // closed when the machine has reported how its guest ended, or has ended
+	said chan struct{} // closed when the machine has reported how its guest ended, or has ended without a report
 	end  *vminit.GuestEnd
 }
 
-// startMachine starts the monitor of a machine in a confinement of its own.
+// startMachine starts the monitor of a machine in its own confinement.
 func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*virtualMachine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {

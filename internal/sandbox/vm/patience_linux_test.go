@@ -13,9 +13,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// idle returns a virtualMachine whose process, unlike a real monitor, does nothing. The process ends when its input
-// ends.
-func idle(t *testing.T) *virtualMachine {
+// idleMachine returns a virtualMachine whose process takes the place of a real monitor and does nothing. The process
+// ends when its input ends.
+func idleMachine(t *testing.T) *virtualMachine {
 	t.Helper()
 	m := &virtualMachine{machinePorts: &machinePorts{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}
 	r, w, err := os.Pipe()
@@ -51,7 +51,7 @@ func TestWhyAMachineIsNotReady(t *testing.T) {
 		"outgrown": {func(m *virtualMachine) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := idle(t)
+			m := idleMachine(t)
 			c.end(m)
 			testenv.Receive(t, m.gone, "the end of the machine")
 			if err := m.whyNot(io.EOF); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -60,7 +60,7 @@ func TestWhyAMachineIsNotReady(t *testing.T) {
 		})
 	}
 	other := errors.New("it says something else")
-	if err := idle(t).whyNot(other); !errors.Is(err, other) {
+	if err := idleMachine(t).whyNot(other); !errors.Is(err, other) {
 		t.Error(err)
 	}
 }

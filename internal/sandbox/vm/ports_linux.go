@@ -16,10 +16,11 @@ import (
 // which have no names that other processes could find. Firecracker creates its own sockets.
 type machinePorts struct {
 	wire, control, monitor *os.File
-	far                    []*os.File // the monitor's ends, its descriptors 3, 4 and 5
-	answers, events        *bufio.Reader
+	// far holds the monitor's ends of the connections. The monitor inherits them as descriptors 3, 4 and 5.
+	far             []*os.File
+	answers, events *bufio.Reader
 
-	shared *shm.SharedMemory // nil if the machine shares none
+	shared *shm.SharedMemory // memory that the machine shares with the engine; nil if there is none
 
 	// pid is the process id of the monitor once the monitor runs. over is closed when the monitor has ended.
 	pid  int

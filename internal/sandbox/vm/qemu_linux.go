@@ -48,7 +48,7 @@ const (
 type qemuDriver struct {
 	path string
 	kvm  bool
-	// needs returns the files of the host that QEMU needs, as mounts for its confinement.
+	// needs returns the files of the host that QEMU needs, as mounts for its confinement plan.
 	needs func() ([]confine.PlanMount, error)
 }
 
@@ -76,7 +76,7 @@ func newQEMU(path string, kvm bool) qemuDriver {
 	return qemuDriver{path, kvm, sync.OnceValues(func() ([]confine.PlanMount, error) { return programFiles(path) })}
 }
 
-// Paths, inside QEMU's confinement, of the files of one machine.
+// memoryPath and the following constants are the paths, inside QEMU's confinement, of the files of one machine.
 const (
 	memoryPath  = "/machine/memory"
 	archivePath = "/machine/archive"

@@ -16,9 +16,9 @@ import (
 
 const (
 	// ringFile is the name of a file in the folder of a saved machine. It holds the content that the memory shared by
-	// machine and engine had when the machine was saved. Each running copy of the machine has a file of its own for
-	// its shared memory, with a name that begins with ringPrefix. The file of a copy is locked until the copy has
-	// opened it.
+	// machine and engine had when the machine was saved. Each running copy of the machine has its own file for its
+	// shared memory, with a name that begins with ringPrefix. The file of a copy is locked until the copy has opened
+	// it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
 	// memoryGap is the address at which the memory of a machine has a gap. If a machine has more bytes of memory than

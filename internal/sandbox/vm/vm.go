@@ -61,8 +61,8 @@ const chosenFile = "setup.json"
 // chosenKernel represents the content of chosenFile, from which backends read the kernel that SetupMachines has
 // chosen.
 type chosenKernel struct {
-	Kernel string `json:"kernel"` // a folder
-	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
+	Kernel string `json:"kernel"` // folder that contains the kernel
+	KVM    bool   `json:"kvm"`    // machines use KVM, because they start enough faster with it (minSpeedup)
 	// Firecracker states that machines use Firecracker and not QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
@@ -84,23 +84,25 @@ func readChoice(dir string) (c chosenKernel, err error) {
 
 // SetupReport describes what SetupMachines did.
 type SetupReport struct {
-	Program  string                   `json:"program"`  // the virtual machine monitor and its version
-	Kernel   string                   `json:"kernel"`   // file
-	Origin   string                   `json:"origin"`   // the origin of the kernel, in words
-	Dir      string                   `json:"dir"`      // the folder of kernels and machines
-	KVM      bool                     `json:"kvm"`      // the processor is the host's and not emulated
-	Why      string                   `json:"why"`      // the reason for that, in words
-	Machines []SavedMachine           `json:"machines"` // one for each runtime, and one for commands if there are any
+	Program string `json:"program"` // name and version of the virtual machine monitor
+	Kernel  string `json:"kernel"`  // path of the kernel file
+	Origin  string `json:"origin"`  // description of where the kernel comes from
+	Dir     string `json:"dir"`     // folder of kernels and saved machines
+	// KVM means that machines use the host's processor through KVM. Otherwise the processor is emulated.
+	KVM bool   `json:"kvm"`
+	Why string `json:"why"` // reason for the value of KVM, in words
+	// Machines lists the saved machines: one for each runtime, and one for commands if the settings allow any.
+	Machines []SavedMachine           `json:"machines"`
 	Missing  []sandbox.MissingRuntime `json:"missing,omitempty"`
 }
 
 // SavedMachine describes one saved machine in a SetupReport.
 type SavedMachine struct {
-	Runtime string `json:"runtime"` // or "commands"
+	Runtime string `json:"runtime"` // name of a runtime, or "commands"
 	Dir     string `json:"dir"`
-	Bytes   int64  `json:"bytes"`    // on the disk
-	Made    int64  `json:"made_ms"`  // how long it took to make it; almost nothing if it existed
-	Woken   int64  `json:"woken_ms"` // how long it took to resume a copy
+	Bytes   int64  `json:"bytes"`    // disk space that the machine occupies, in bytes
+	Made    int64  `json:"made_ms"`  // time that making the machine took; almost zero if the machine existed already
+	Woken   int64  `json:"woken_ms"` // time that resuming a copy of the machine took
 }
 
 const quickjs = "quickjs"

@@ -74,16 +74,16 @@ func optionsHere(t testing.TB, driver string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{QEMU: path, Kernel: kernel, Dir: cache(driver), Progress: func(s string) { t.Log(s) }}
+	o := Options{QEMU: path, Kernel: kernel, Dir: machineCache(driver), Progress: func(s string) { t.Log(s) }}
 	if driver == "firecracker" {
-		testenv.Missing(t, kvm, access(kvm))
+		testenv.Missing(t, kvm, checkDevice(kvm))
 		o.QEMU, o.Firecracker = "none", path
 	}
 	return o
 }
 
-// access checks the access to a device: it opens the device and returns the error of opening it, or nil.
-func access(device string) error {
+// checkDevice opens a device for reading and writing and closes it. It returns the error of opening it, or nil.
+func checkDevice(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -91,8 +91,9 @@ func access(device string) error {
 	return f.Close()
 }
 
-// cache returns the folder in which this test binary keeps its saved machines, so that they are made only once.
-func cache(driver string) string {
+// machineCache returns the folder in which this test binary keeps the saved machines of a driver. All tests share it,
+// so that each machine is made only once.
+func machineCache(driver string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%s-%d", driver, os.Geteuid()))
 }
 
@@ -112,8 +113,8 @@ func described(runtime, path string) interpreter.Interpreter {
 	panic(runtime + " is no runtime")
 }
 
-// emulated is the factor by which the contract tests lengthen timeouts in machines. Computations take 20 to 30 times
-// as long on an emulated processor, but most of the test programs compute little.
+// emulated is the factor by which the contract tests lengthen the timeouts of programs in emulated machines.
+// Computations take 20 to 30 times as long there, but most of the test programs compute little.
 const emulated = 4
 
 // TestContract checks that virtual machines fulfil the contract of package sandboxtest. Programs can take several
@@ -170,8 +171,8 @@ var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResul
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// executed runs a program in its own sandbox and returns its report.
-func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
+// runProgram runs a program in a new sandbox and returns its report.
+func runProgram(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits()) // an emulated processor is slow
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
@@ -206,13 +207,13 @@ func TestCopiesDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differ(t, s, runtime, info.ModTime())
+		checkCopiesDiffer(t, s, runtime, info.ModTime())
 	})
 }
 
-// differ checks that copies of one saved machine differ: a program that runs in several copies gets different random
-// values and the current time. The argument kept is the time at which the machine was saved.
-func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
+// checkCopiesDiffer checks that copies of one saved machine differ. It runs a program in several copies, which must
+// get different random values and the current time. The argument kept is the time at which the machine was saved.
+func checkCopiesDiffer(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{
 		quickjs:  "return [Math.random(), crypto.randomUUID(), Date.now()]",
@@ -221,7 +222,7 @@ func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	seen := map[any]bool{}
 	for range 3 {
 		before := time.Now()
-		r := executed(t, b, runtime, code)
+		r := runProgram(t, b, runtime, code)
 		after := time.Now()
 		var said []any
 		if err := json.Unmarshal(r.Value, &said); err != nil || len(said) != 3 {
@@ -252,7 +253,7 @@ func BenchmarkCalls(b *testing.B) {
 			backend := New(optionsHere(b, "qemu"))
 			defer backend.Close()
 			for b.Loop() {
-				r := executed(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t")
+				r := runProgram(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t")
 				b.Logf("%s %v %s", r.Status, r.Error, r.Value)
 			}
 		})
@@ -281,7 +282,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// commanding returns a backend whose programs can start this test binary as the command "tool", and the path of tool.
+// commanding returns a backend whose programs can start this test binary as the command "tool", and the path of that
+// executable.
 func commanding(t *testing.T, o Options) (b sandbox.Backend, path string) {
 	t.Helper()
 	path = toolHere(t)
@@ -305,9 +307,9 @@ func toolHere(t *testing.T) string {
 	return path
 }
 
-// TestDriverIsWalled checks that QEMU and Firecracker, the monitors that run machines, are confined themselves: they
-// have no capabilities, namespaces of their own and few writable files. This protects the host from a program that
-// breaks out of its machine.
+// TestDriverIsWalled checks that the monitors QEMU and Firecracker are confined themselves: they have no capabilities,
+// namespaces of their own and few writable files. This protects the host from a program that breaks out of its
+// machine.
 func TestDriverIsWalled(t *testing.T) {
 	t.Parallel()
 	for driver, writable := range map[string][]string{"qemu": {memoryPath, ringPath}, "firecracker": {"/tmp"}} {

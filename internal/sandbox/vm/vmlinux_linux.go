@@ -24,7 +24,7 @@ const (
 	bootVersion   = 0x206
 	payloadOffset = 0x248
 	headLength    = 0x250
-	withPayload   = 0x208 // the first version that says where the payload is
+	withPayload   = 0x208 // first version of the header that has the offset of the compressed kernel
 )
 
 var errPacked = errors.New("this kernel's file has an unknown format")

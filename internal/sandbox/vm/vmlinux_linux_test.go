@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// packedKernel returns a kernel file that contains payload. plain is the size of the decompressed payload in bytes.
+// packedKernel returns a kernel file that contains the argument payload, the compressed kernel. The argument plain is
+// the size of the decompressed kernel in bytes.
 func packedKernel(payload []byte, plain int) []byte {
 	const setup = 1
 	data := make([]byte, (setup+1)*512)
@@ -20,8 +21,9 @@ func packedKernel(payload []byte, plain int) []byte {
 	return binary.LittleEndian.AppendUint32(append(data, payload...), uint32(plain))
 }
 
-// TestVmlinux checks that readVmlinux unpacks kernels in the forms that distributions use, and rejects damaged ones.
-func TestVmlinux(t *testing.T) {
+// TestReadVmlinux checks that readVmlinux unpacks kernels in the forms that distributions use, and rejects damaged
+// ones.
+func TestReadVmlinux(t *testing.T) {
 	plain := append([]byte("\x7fELF"), bytes.Repeat([]byte("kernel "), 100)...)
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// shrinkDelay is the time without requests after which a pool shrinks to its minimum size.
+	// shrinkDelay is the time without requests after which a pool shrinks to its minimum number of ready items.
 	shrinkDelay = 30 * time.Second
 	// refillDelay is the delay before a replacement guest is started. Without it, starting the replacement would
 	// compete for a processor with the program that got the ready guest.
@@ -27,34 +27,37 @@ var ErrClosed = errors.New("the backend is closed")
 // PoolItem is implemented by the items that a WarmPool keeps ready.
 type PoolItem interface {
 	comparable
-	IsAlive() bool // reports whether it still runs
-	Kill()         // ends it without waiting; it is idempotent
+	IsAlive() bool // reports whether the item still runs
+	Kill()         // ends the item without waiting for its end; must be idempotent
 }
 
 // PoolOptions configures a WarmPool.
 type PoolOptions[T PoolItem] struct {
-	Start func() (T, error) // returns an item that is ready, or an error and leaves nothing behind
-	Least int               // number of ready items when idle
-	Most  int               // maximum number of ready items
-	Lazy  bool              // starts nothing before the first Take
-	Once  bool              // does not replace a taken item before the next Take
-	Calm  bool              // while some are ready, waits for Refill, at most for patience, before it starts another
-	Room  func() bool       // reports whether the machine has memory for waiting items; nil asks the system
+	// Start starts an item and returns it when it is ready. After an error, nothing of the item may be left.
+	Start func() (T, error)
+	Least int  // number of ready items while there are few requests
+	Most  int  // maximum number of ready items
+	Lazy  bool // start no item before the first call of Take
+	Once  bool // do not replace a taken item before the next call of Take
+	// Calm makes the pool replace a taken item only after AllowRefill or maxRefillDelay, as long as other items are
+	// ready.
+	Calm bool
+	Room func() bool // reports whether the machine has memory for ready items; nil means to ask the system
 }
 
 // WarmPool keeps items ready, such as started guests. It hands out each item once. It grows if a caller had to wait,
 // and shrinks if it has had no request for a while.
 type WarmPool[T PoolItem] struct {
 	PoolOptions[T]
-	mostAtOnce int // maximum number of concurrent starts
+	mostAtOnce int // maximum number of items that are started at the same time
 
 	mu       sync.Mutex
 	ready    []T
 	target   int // number of items that should be ready
 	starting int
-	waiters  []chan startResult[T] // in order of arrival
+	waiters  []chan startResult[T] // callers of Take that wait for an item, in order of arrival
 	rest     *time.Timer
-	later    *time.Timer // calls refill
+	later    *time.Timer // timer that starts replacements when its delay has passed
 	closed   bool
 	starts   sync.WaitGroup
 }

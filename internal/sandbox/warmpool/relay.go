@@ -16,8 +16,8 @@ type relayedGuest struct {
 	first *mux.MuxStream
 
 	mu    sync.Mutex
-	serve func(*mux.MuxStream) // nil without a program
-	all   sync.WaitGroup       // connections that are being served
+	serve func(*mux.MuxStream) // serves a connection that the program has opened; nil while no program runs
+	all   sync.WaitGroup       // counts the connections that are being served
 }
 
 func relayGuest(g Guest) *relayedGuest {

@@ -26,9 +26,9 @@ type pooledSandbox struct {
 
 	mu     sync.Mutex
 	used   bool
-	over   bool // its program has ended
+	over   bool // the program has ended
 	closed bool
-	cancel context.CancelCauseFunc // while a program runs
+	cancel context.CancelCauseFunc // cancels the running program; nil while no program runs
 }
 
 // Run implements sandbox.Sandbox.

@@ -19,9 +19,9 @@ import (
 
 // Guest represents a started guest. It runs one program and is then discarded.
 type Guest interface {
-	// ReadWriteCloser is the wire. Closing it ends the guest.
+	// ReadWriteCloser is the connection to the guest, in the protocol of package wire. Closing it ends the guest.
 	io.ReadWriteCloser
-	// Kill ends the guest. It is idempotent and returns at once.
+	// Kill ends the guest. It is idempotent and returns immediately.
 	Kill()
 	// Gone returns a channel that is closed when all processes and files of the guest are gone.
 	Gone() <-chan struct{}
@@ -78,13 +78,13 @@ type Backend struct {
 	Options
 	kinds map[string]*guestPool
 
-	ctx  context.Context // ends with the backend
+	ctx  context.Context // context of all guests; it ends when the backend is closed
 	stop context.CancelFunc
 
 	mu      sync.Mutex
 	running map[*pooledSandbox]struct{}
 	closed  bool
-	guests  sync.WaitGroup // guests that have been started and are not gone yet
+	guests  sync.WaitGroup // counts the guests that have been started and are not gone yet
 	once    func() error
 }
 
@@ -256,8 +256,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon returns what the backend has, like Capabilities, but gives up when ctx ends before the capabilities are
-// known. It then returns the error of ctx.
+// haveSoon returns the capabilities of the backend, like the method Capabilities. If they are not known yet, it waits,
+// but only until ctx ends, and then returns the error of ctx.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()

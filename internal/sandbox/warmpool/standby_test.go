@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bare is a guest in an unconfined process.
+// bare implements Guest with an unconfined child process.
 type bare struct {
 	in, out *os.File
 	cmd     *exec.Cmd
@@ -135,7 +135,7 @@ func write(w io.ReadWriter, f wire.Frame) error {
 	}{w, nil}).SendFrame(f)
 }
 
-// fake is a Guest without a process. A function of the test writes its output.
+// fake implements Guest without a process. The test supplies the function that writes the guest's output.
 type fake struct {
 	io.Reader
 	io.Writer

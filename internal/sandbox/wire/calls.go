@@ -22,7 +22,7 @@ const maxPending = 128 << 20
 
 type hostCall struct {
 	id     uint32
-	resume func() // is called when the call has ended
+	resume func() // called when the call has ended
 	core.ToolCall
 }
 
@@ -35,18 +35,18 @@ func (c hostCall) callSize() int {
 // callQueue passes the calls of one program to its host. A limited number run concurrently, and the others wait in
 // order.
 type callQueue struct {
-	ctx    context.Context // ends every call
+	ctx    context.Context // parent of the context of every call; when it ends, all calls are cancelled
 	host   CallHost
-	most   int // concurrent calls
+	most   int // maximum number of calls that run concurrently
 	answer func(id uint32, r core.CallResult, err error)
 
 	mu      sync.Mutex
-	room    sync.Cond // signalled when bytes shrinks
+	room    sync.Cond // signalled when bytes shrinks, so that a blocked submitCall can continue
 	waiting []hostCall
 	running int
 	bytes   int
-	idle    int           // workers without a call
-	next    chan hostCall // for idle workers
+	idle    int           // number of worker goroutines that have no call
+	next    chan hostCall // carries calls to idle workers
 	workers sync.WaitGroup
 }
 

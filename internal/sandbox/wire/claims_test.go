@@ -16,22 +16,22 @@ type held struct{ freed atomic.Bool }
 func (h *held) Shrink(int64) {}
 func (h *held) Free()        { h.freed.Store(true) }
 
-// claimed returns a frame whose body counts towards the engine's memory budget. It also returns the memory taken from
-// the budget, so that a test can see whether it was released.
-func claimed(t *testing.T) (Frame, *held) {
+// newClaimedFrame returns a frame whose body counts towards the engine's memory budget. It also returns the amount of
+// memory that the frame takes from the budget, so that a test can check that it is released.
+func newClaimedFrame(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}
 	claim.HoldTransformation(nil, h)
 	return Frame{Kind: KindResult, Body: make([]byte, copyBelow), Claim: claim}, h
 }
 
-// TestClaimsUntilFramesAreWritten checks that the memory of a frame counts until the frame was written, and is
-// released if the write fails.
+// TestClaimsUntilFramesAreWritten checks that the memory of a frame counts towards the engine's budget until the frame
+// is written, and that the memory is also released if the write fails.
 func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		c := NewConn(ours)
-		f, h := claimed(t)
+		f, h := newClaimedFrame(t)
 		go func() { _ = c.SendFrame(f) }()
 		synctest.Wait()
 		if h.freed.Load() {
@@ -46,7 +46,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 		}
 		_ = theirs.Close()
 		for range 2 { // by the write that fails, and after that
-			f, h := claimed(t)
+			f, h := newClaimedFrame(t)
 			if err := c.SendFrame(f); err == nil || !h.freed.Load() {
 				t.Errorf("error %v, freed: %v", err, h.freed.Load())
 			}
@@ -54,7 +54,8 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	})
 }
 
-// TestFramesAreAdmitted checks that Read returns the error of admit, which refuses memory for a frame.
+// TestFramesAreAdmitted checks that Read calls the function admit before it allocates memory for a frame, and returns
+// the error with which admit refuses.
 func TestFramesAreAdmitted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// activeClock calls the function expired after a given active time. Time in which the clock is paused does not count.
+// activeClock calls the function expired when the clock has run for a given time. Time in which the clock is paused
+// does not count.
 type activeClock struct {
 	mu      sync.Mutex
-	left    time.Duration // when the clock was last stopped
-	started time.Time     // when it was last started
-	pauses  int           // pauses in force
+	left    time.Duration // time until expiry, as of the last start or stop of the clock
+	started time.Time     // time at which the clock was last started
+	pauses  int           // number of pauses that have not been resumed yet
 	ended   bool
 	timer   *time.Timer
 }

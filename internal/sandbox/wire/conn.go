@@ -13,33 +13,37 @@ import (
 	"retort/internal/core"
 )
 
-// FrameConn sends and receives frames. One goroutine may read while others write. If a goroutine finds another one
-// writing, it only queues its frame, and the other goroutine writes the queue, too. A thousand small frames thus take
-// only a few writes.
+// FrameConn sends and receives frames. One goroutine may read while others write. If a goroutine finds that another
+// one is writing, it only queues its frame, and the writing goroutine writes the queue afterwards. A thousand small
+// frames thus need only a few write calls.
 type FrameConn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
 	sizes FrameSizes
-	admit func(k FrameKind, size int64) error // is called before memory is allocated for a frame; may be nil
+	// admit is called with a frame's size before memory is allocated for the frame. It may be nil.
+	admit func(k FrameKind, size int64) error
 
-	mu      sync.Mutex
-	room    sync.Cond           // signalled when queued shrinks or err is set
-	queue   net.Buffers         // to be written
-	queued  int                 // bytes in queue
-	claims  []*core.MemoryClaim // of frames in queue
-	spare   [][]byte            // empty gathering buffers, at most two: one is written while another fills
+	mu     sync.Mutex
+	room   sync.Cond           // signalled when queued shrinks or err is set, so that blocked writers continue
+	queue  net.Buffers         // encoded frames that are waiting to be written
+	queued int                 // number of bytes in queue
+	claims []*core.MemoryClaim // memory claims of the frames in queue, released once the queue is written
+	// spare holds empty buffers for collecting small frames. There are at most two, because one is written while
+	// another fills.
+	spare   [][]byte
 	writing bool
-	err     error // error of the first write that failed
+	err     error // error of the first failed write; every later write returns it
 
 	closing  sync.Once
 	closeErr error
 }
 
 const (
-	bufferSize  = 64 << 10
-	copyBelow   = 16 << 10 // smaller heads and bodies are gathered into one buffer
-	highWater   = 1 << 20  // writers wait while more than this is queued
-	gatherBytes = 64 << 10 // capacity of a gathering buffer
+	bufferSize = 64 << 10
+	// copyBelow is the size in bytes below which heads and bodies are copied into one buffer and written together.
+	copyBelow   = 16 << 10
+	highWater   = 1 << 20  // number of queued bytes above which writers wait
+	gatherBytes = 64 << 10 // capacity in bytes of a buffer that collects small frames
 )
 
 // NewConn returns a FrameConn that sends and receives frames over rw. Until Accept is called, Read accepts no frames.
@@ -66,7 +70,8 @@ func (c *FrameConn) SendFrame(f Frame) error {
 	return c.Flush()
 }
 
-// QueueFrame queues f. It writes the queued frames only if they exceed a certain size together.
+// QueueFrame queues f. It writes the queue only once the queued frames together exceed bufferSize. Call Flush to write
+// them earlier.
 func (c *FrameConn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()

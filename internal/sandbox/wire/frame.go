@@ -13,7 +13,8 @@ import (
 // FrameKind is the type of a frame.
 type FrameKind uint8
 
-// The kinds of frames, which the package comment describes.
+// KindReady and the following constants are the kinds of frames. The package comment says who sends each of them, and
+// when.
 const (
 	KindReady FrameKind = iota + 1
 	KindStart
@@ -47,8 +48,8 @@ func (k FrameKind) String() string {
 type Frame struct {
 	Kind FrameKind
 	ID   uint32
-	Head []byte // small JSON, may be empty
-	Body []byte // raw bytes, may be empty
+	Head []byte // a small JSON object; may be empty
+	Body []byte // raw bytes, which are not decoded; may be empty
 
 	// Claim represents the memory of Body in the engine's memory budget. It is released once Body is written. It may
 	// be nil.
@@ -63,11 +64,11 @@ type ProtocolViolation struct{ What string }
 
 func (v *ProtocolViolation) Error() string { return "protocol violation: " + v.What }
 
-// errLarge is the error for a call whose arguments are too large. The bytes of the call have already been read and
-// discarded when it is returned, so that later frames can be read.
+// errLarge is the error for a call whose arguments are too large. When it is returned, the bytes of the call have
+// already been read and discarded, so that the next frame can be read.
 type errLarge struct {
 	id         uint32
-	size, most int64 // bytes
+	size, most int64 // size of the call and its permitted maximum, in bytes
 }
 
 func (e *errLarge) Error() string {
@@ -80,7 +81,7 @@ func newViolation(format string, args ...any) error {
 
 const (
 	lengthSize = 4
-	fixedSize  = 1 + 4 + 4 // kind, id, length of head
+	fixedSize  = 1 + 4 + 4 // bytes of the fields after the length: kind, id and length of the head
 	headerSize = lengthSize + fixedSize
 )
 

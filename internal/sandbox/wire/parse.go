@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Size limits for requests that the host makes before the guest has a program.
+// maxCode and the following constants are size limits in bytes for the program's code and for the answers about it,
+// when the host asks a guest to parse a program.
 const (
 	maxCode     = 8 << 20
 	maxParsed   = 32 << 20

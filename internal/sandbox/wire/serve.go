@@ -15,13 +15,14 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Maximum sizes of a guest's messages, in bytes. The program's value is limited by core.Limits.Result instead.
+// maxReady and the following constants are the maximum sizes of a guest's messages, in bytes. The size of the
+// program's value is limited by core.Limits.Result instead.
 const (
 	maxReady     = 4 << 10
 	maxOutput    = 256 << 10
 	maxArguments = 16 << 20
 	maxDoneHead  = 256 << 10
-	maxError     = 64 << 10 // bytes of an error's message or stack
+	maxError     = 64 << 10 // maximum number of bytes in an error's message or stack
 )
 
 // MaxHarness bounds the size of a compiled harness (the code that runs programs in a guest), in bytes.
@@ -58,9 +59,9 @@ func ReadGreeting(conn *FrameConn) (GuestReady, error) {
 // ProgramEnd describes how a program ended.
 type ProgramEnd struct {
 	Status   core.OutcomeStatus
-	Value    json.RawMessage // nil if the program has none
+	Value    json.RawMessage // value of the program as JSON; nil if the program has none
 	Error    *core.Error
-	Output   []byte // valid UTF-8, cut at the limit
+	Output   []byte // console output of the program: valid UTF-8, cut at the output limit
 	Warnings []string
 }
 
@@ -137,15 +138,17 @@ type hostSession struct {
 	conn   *FrameConn
 	limits core.Limits
 	clock  *activeClock
-	busy   *activeClock // runs while the guest waits neither for a call nor to be woken; nil if the backend measures that
+	// busy measures computing time: it runs while the guest waits neither for a call nor for a wake frame. It is nil
+	// if the backend measures computing time itself.
+	busy   *activeClock
 	calls  *callQueue
 	denied sentDenials
 
-	// made is the number of calls so far. Only the goroutine of ServeProgram uses this field and those after it.
-	made   int // tool calls
+	// made is the number of tool calls so far. Only the goroutine of ServeProgram uses this field and those after it.
+	made   int
 	head   []byte
-	target CallHead   // what head says
-	waker  *wakeTimer // once the guest has asked for it
+	target CallHead   // decoded form of the field head
+	waker  *wakeTimer // nil until the guest first requests a wake frame
 	output []byte
 	done   bool
 	end    ProgramEnd
@@ -266,7 +269,7 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	return head, nil
 }
 
-// sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then fails, too.
+// sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then also fails.
 // When the session's context has ended, it sends nothing: a program that is stopped must not react to that.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if s.ctx.Err() != nil {
@@ -385,8 +388,8 @@ func boundWarnings(warnings []string) []string {
 	return kept
 }
 
-// guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come from
-// the host or are forged.
+// guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come
+// from the host or are forged.
 var guestErrorKinds = map[core.Kind]bool{
 	core.KindSyntax: true, core.KindType: true, core.KindRuntime: true, core.KindToolError: true,
 	core.KindToolNotFound: true, core.KindInvalidArguments: true,

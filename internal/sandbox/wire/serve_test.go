@@ -31,7 +31,8 @@ var echo = hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, e
 	return core.CallResult{Value: c.Arguments}, nil
 })
 
-// serve runs ServeProgram with a fake guest. The function guest runs after the guest has received its program.
+// serve runs ServeProgram against a fake guest. The argument guest is called, as the guest, after the program has been
+// received.
 func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest func(c *FrameConn, start ProgramStart)) (ProgramEnd, error) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -183,9 +184,9 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
-// TestServeWords checks that a guest can report that it ran out of memory even if its report has no error message,
-// for which it may have no memory.
-func TestServeWords(t *testing.T) {
+// TestServeOutOfMemoryWithoutMessage checks that a guest can report that it ran out of memory even without an error
+// message, because it may have no memory left for one.
+func TestServeOutOfMemoryWithoutMessage(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
 		_ = c.SendFrame(OutputFrame([]byte("so far")))
 		done(c, ProgramDone{Status: core.StatusMemoryLimit}, "")
@@ -196,8 +197,9 @@ func TestServeWords(t *testing.T) {
 	}
 }
 
-// TestServeNamesABreach checks that the error names how a guest has violated the protocol of shared memory.
-func TestServeNamesABreach(t *testing.T) {
+// TestServeNamesViolation checks that the error for a guest that violates the protocol of shared memory says which rule
+// the guest has violated.
+func TestServeNamesViolation(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
 	go func() { _, _ = io.Copy(io.Discard, far) }()
@@ -212,8 +214,8 @@ func TestServeNamesABreach(t *testing.T) {
 	}
 }
 
-// TestServeEndsOnce checks that a program that reached its timeout ends with that status, even if the guest reports
-// another error while its connection is being closed.
+// TestServeEndsOnce checks the status of a program that reached its timeout. It must be the timeout status, even if
+// the guest reports another error while its connection is being closed.
 func TestServeEndsOnce(t *testing.T) {
 	last := frameBytes(DoneFrame(ProgramDone{Status: core.StatusError, Error: &core.Error{Message: "nobody is there"}}, nil))
 	closed := make(chan struct{})
@@ -265,9 +267,9 @@ func TestServeReportsErrorsOfCalls(t *testing.T) {
 	}
 }
 
-// TestServeHoldsBack checks that the host stops reading from a guest while the guest's pending calls use too much
-// memory, whether they are few and large or many and small.
-func TestServeHoldsBack(t *testing.T) {
+// TestServePausesReading checks that the host stops reading from a guest while the guest's pending calls use too much
+// memory. It tests both few large calls and many small calls.
+func TestServePausesReading(t *testing.T) {
 	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -370,7 +372,7 @@ func TestServeWaitsForCalls(t *testing.T) {
 // person, and continue afterwards.
 func TestServePauses(t *testing.T) {
 	for name, test := range map[string]struct {
-		idle   time.Duration // how long the guest is idle after its call
+		idle   time.Duration // how long the guest stays idle after its call
 		status core.OutcomeStatus
 	}{
 		"in time":  {500 * time.Millisecond, core.StatusOK},

@@ -10,11 +10,12 @@ import (
 // even for a guest that requests many wake frames and never reads them.
 type wakeTimer struct {
 	timer *time.Timer
-	due   chan struct{}          // holds a token while a frame is yet to be sent
-	waits func() (resume func()) // is called when the guest waits
+	due   chan struct{} // holds a token while a wake frame is waiting to be sent
+	// waits is called when the guest begins to wait. The function that it returns is called when the waiting ends.
+	waits func() (resume func())
 
 	mu     sync.Mutex
-	resume func() // set while the guest waits
+	resume func() // ends the guest's current wait; does nothing if the guest does not wait
 }
 
 // newWaker returns a wakeTimer whose goroutine ends with ctx. conn must be closed when ctx ends.

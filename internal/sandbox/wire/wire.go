@@ -41,8 +41,8 @@ const Protocol = 1
 // GuestReady represents the head of a ready frame. It contains the guest's protocol version and runtime.
 type GuestReady struct {
 	Protocol int    `json:"protocol"`
-	Runtime  string `json:"runtime"`           // "quickjs", "python"
-	Version  string `json:"version,omitempty"` // of the runtime
+	Runtime  string `json:"runtime"`           // name of the runtime, such as "quickjs" or "python"
+	Version  string `json:"version,omitempty"` // version of the runtime
 }
 
 // ProgramStart represents the head of a start frame. It contains all data of the program except its code.
@@ -50,8 +50,8 @@ type ProgramStart struct {
 	Name       string             `json:"name"`
 	Namespaces []ToolNamespace    `json:"namespaces,omitempty"`
 	Modules    []core.SkillModule `json:"modules,omitempty"`
-	Memory     int64              `json:"memory"` // bytes of heap
-	Result     int64              `json:"result"` // bytes of the value's JSON
+	Memory     int64              `json:"memory"` // maximum size of the program's heap, in bytes
+	Result     int64              `json:"result"` // maximum size of the program's value as JSON, in bytes
 }
 
 // ToolNamespace holds a core.ServerNamespace with encoded functions. The guest decodes the functions only if the
@@ -60,7 +60,7 @@ type ToolNamespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`
 	Modules   []string        `json:"modules"`
-	Functions json.RawMessage `json:"functions"` // []core.ToolFunction
+	Functions json.RawMessage `json:"functions"` // a []core.ToolFunction as JSON
 }
 
 // CallHead represents the head of a call frame. It names the function. The body contains the arguments.
@@ -99,7 +99,8 @@ func CallFrame(id uint32, c CallHead, arguments []byte) Frame {
 	return Frame{Kind: KindCall, ID: id, Head: encodeHead(c), Body: arguments}
 }
 
-// DoneFrame returns the frame that reports how the program ended. Its body is the program's value, or empty if the program has no value.
+// DoneFrame returns the frame that reports how the program ended. Its body is the program's value, or empty if the
+// program has no value.
 func DoneFrame(d ProgramDone, value []byte) Frame {
 	return Frame{Kind: KindDone, Head: encodeHead(d), Body: value}
 }

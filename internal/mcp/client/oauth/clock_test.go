@@ -22,7 +22,7 @@ func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 	pipes := testenv.NewPipes()
 	s := oauthtest.Serve(pipes, r)
 	t.Cleanup(s.Close)
-	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}, dial: pipes.Dial}
+	return &bench{Server: s, t: t, dir: t.TempDir(), reportedSecrets: map[string]bool{}, dial: pipes.Dial}
 }
 
 // mustLoginWithCode logs in with a device code that the person has already entered.
@@ -77,8 +77,8 @@ func TestDevicePolls(t *testing.T) {
 	for name, c := range map[string]struct {
 		polls []string
 		hook  func(w http.ResponseWriter, r *http.Request) bool
-		want  string // part of the error; empty if the login succeeds
-		alone bool   // nobody enters the code
+		want  string // expected part of the error; empty if the login must succeed
+		alone bool   // no person enters the code
 		asks  int
 		takes time.Duration
 	}{
@@ -86,8 +86,8 @@ func TestDevicePolls(t *testing.T) {
 		"expired":                 {polls: []string{"authorization_pending", "expired_token"}, want: "the code expired before it was entered", asks: 2, takes: 100 * time.Millisecond},
 		"denied":                  {polls: []string{"access_denied"}, want: "access_denied", asks: 1, takes: 50 * time.Millisecond},
 		"something else":          {polls: []string{"invalid_scope"}, want: "invalid_scope", asks: 1, takes: 50 * time.Millisecond},
-		"an outage":               {hook: outage(3), asks: 1, takes: (1 + 2 + 4 + 8) * 50 * time.Millisecond},
-		"a long outage":           {hook: outage(99), want: "502", asks: 0, takes: (1 + 2 + 4 + 8 + 16 + 32) * 50 * time.Millisecond},
+		"an outage":               {hook: failTokenRequests(3), asks: 1, takes: (1 + 2 + 4 + 8) * 50 * time.Millisecond},
+		"a long outage":           {hook: failTokenRequests(99), want: "502", asks: 0, takes: (1 + 2 + 4 + 8 + 16 + 32) * 50 * time.Millisecond},
 		"nobody types it in":      {alone: true, want: "before it was entered", asks: 8, takes: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestDevicePolls(t *testing.T) {
 	}
 }
 
-// outage returns a hook that makes the token endpoint fail the given number of times.
-func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
+// failTokenRequests returns a hook that makes the token endpoint fail the given number of times.
+func failTokenRequests(times int64) func(http.ResponseWriter, *http.Request) bool {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		fails := r.URL.Path == "/token" && n.Add(1) <= times
@@ -137,9 +137,9 @@ func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// TestRotation checks that a token is renewed a minute before it expires, each time with the newest
+// TestTokenIsRenewedInTime checks that a token is renewed a minute before it expires, each time with the newest
 // refresh token.
-func TestRotation(t *testing.T) {
+func TestTokenIsRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := benchInBubble(t, oauthtest.Rules{Rotates: true, Lasts: 3600})
 		c := b.client()
@@ -166,7 +166,7 @@ func TestRefreshFails(t *testing.T) {
 		b := benchInBubble(t, oauthtest.Rules{Lasts: 3600})
 		c := b.client()
 		b.mustLoginWithCode(c)
-		b.Set(func(r *oauthtest.Rules) { r.Hook = outage(99) })
+		b.Set(func(r *oauthtest.Rules) { r.Hook = failTokenRequests(99) })
 		time.Sleep(59*time.Minute + 30*time.Second)
 		if value, err := c.Authorization(t.Context()); value == "" || err != nil {
 			t.Error("while the token is valid:", value, err)

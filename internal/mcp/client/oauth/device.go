@@ -60,9 +60,9 @@ func (l *LoginFlow) startDevice(ctx context.Context) (err error) {
 	return nil
 }
 
-// Pauses between requests for the token (RFC 8628). slowDownStep is added to the pause when the server answers
-// slow_down, and maxPollPause is the longest pause after failed requests. maxPollFailures bounds how many requests in
-// a row may fail.
+// slowDownStep, maxPollPause and maxPollFailures limit the requests for the token (RFC 8628). slowDownStep is added to
+// the pause between requests when the server answers slow_down, and maxPollPause is the longest pause after failed
+// requests. maxPollFailures bounds how many requests in a row may fail.
 const (
 	slowDownStep    = 5 * time.Second
 	maxPollPause    = time.Minute

@@ -13,10 +13,10 @@ import (
 
 // authChallenge holds the Bearer challenge of a refused request.
 type authChallenge struct {
-	metadata string // address of the metadata of the resource
+	metadata string // URL of the resource's metadata
 	scopes   []string
 	err      string
-	what     string // error_description
+	what     string // value of error_description
 }
 
 // challengeOf parses the WWW-Authenticate headers of a response. It ignores those that are invalid.
@@ -47,10 +47,10 @@ func (c authChallenge) errorText() string {
 
 // discovery holds the information that was discovered about the resource and its authorization server.
 type discovery struct {
-	resource string         // that tokens are asked for
-	scopes   []string       // that the resource names
-	guessed  bool           // there is no metadata at all: only the usual addresses of 2025-03-26
-	server   serverMetadata // of the authorization server
+	resource string         // resource that tokens are requested for
+	scopes   []string       // scopes that the resource's metadata names
+	guessed  bool           // no metadata was found, so the default addresses of protocol version 2025-03-26 are used
+	server   serverMetadata // metadata of the authorization server
 }
 
 // serverMetadata holds the metadata of an authorization server.
@@ -106,8 +106,8 @@ func (c *Client) discoverServer(ctx context.Context, asked authChallenge) (disco
 	return out, err
 }
 
-// fetchResourceMetadata fetches the metadata of the resource (RFC 9728) from the address in the challenge, else from the
-// well-known addresses.
+// fetchResourceMetadata fetches the metadata of the resource (RFC 9728) from the address in the challenge, else from
+// the well-known addresses.
 func (c *Client) fetchResourceMetadata(ctx context.Context, asked authChallenge) (resourceMetadata, error) {
 	places := []string{asked.metadata}
 	if asked.metadata == "" {
@@ -195,8 +195,8 @@ func serverPlaces(issuer string) []string {
 	return places
 }
 
-// checkMetadata returns an error if the metadata must not be used for a login: endpoints or PKCE are missing, or an endpoint
-// must not be reached.
+// checkMetadata returns an error if the metadata must not be used for a login: endpoints or PKCE are missing, or an
+// endpoint must not be reached.
 func (c *Client) checkMetadata(ctx context.Context, m serverMetadata) error {
 	if m.Authorize == "" && m.Device == "" || m.Token == "" {
 		return oauthErrorf("the authorization server %s does not name its login addresses", clipLegible(m.Issuer))
@@ -236,8 +236,8 @@ func (c *Client) checkAddress(ctx context.Context, address string) error {
 	return g.checkAddresses(ctx, host, addresses)
 }
 
-// discoverLegacy discovers servers of protocol version 2025-03-26. They are their own authorization server, with endpoints at
-// default paths if they have no metadata.
+// discoverLegacy discovers servers of protocol version 2025-03-26. They are their own authorization server, with
+// endpoints at default paths if they have no metadata.
 func (c *Client) discoverLegacy(ctx context.Context) (discovery, error) {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {

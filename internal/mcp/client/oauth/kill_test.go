@@ -21,11 +21,11 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// Environment variables of the child process, which is this test binary. It renews an expired token and is killed
-// meanwhile.
+// victim and lastStep are environment variables of the child process. The child is this test binary. It renews an
+// expired token and is killed while it does so.
 const (
-	victim   = "RETORT_TEST_REFRESH"   // the address of the server
-	lastStep = "RETORT_TEST_LAST_STEP" // the step of the refresh at which the process kills itself
+	victim   = "RETORT_TEST_REFRESH"   // address of the server
+	lastStep = "RETORT_TEST_LAST_STEP" // step of the refresh at which the process kills itself
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,10 @@ func TestMain(m *testing.M) {
 // refresher renews the stored token in child processes, which the test kills before they have finished.
 type refresher struct {
 	*bench
-	at   atomic.Value // when the server kills the process: on "arrival", before the "answer", or "" for never
-	kill atomic.Value // func() that kills the current process
+	// at says when the server kills the process: at the "arrival" of the request, before the "answer", or "" for
+	// never.
+	at   atomic.Value
+	kill atomic.Value // a func() that kills the current process
 }
 
 func newRefresher(t *testing.T, grace bool) *refresher {

@@ -23,14 +23,14 @@ import (
 
 // LoginOptions selects the way a user logs in. The zero value uses a browser on this machine.
 type LoginOptions struct {
-	Device    bool   // with a code, typed in on another device
-	Principal string // the owner of the login, by which the caller chooses the Client
+	Device    bool   // use a device code, which the user enters on another device
+	Principal string // owner of the login, by which the caller selects the Client
 }
 
 // LoginFlow holds a login in progress. The caller must close it.
 type LoginFlow struct {
-	URL  string // that a person opens in a browser
-	Code string // that the person types in there; of a device only
+	URL  string // address that the user opens in a browser
+	Code string // code that the user enters on that page; set only for a login with a device code
 
 	client   *Client
 	found    discovery
@@ -41,7 +41,7 @@ type LoginFlow struct {
 	verifier string
 	server   *http.Server
 	device   *deviceCode
-	before   string // the token when the login began
+	before   string // access token when the login began
 
 	once sync.Once
 	done chan struct{}
@@ -58,8 +58,8 @@ func (c *Client) BeginLogin(ctx context.Context, how LoginOptions) (*LoginFlow, 
 	return c.beginLogin(ctx, asked, how)
 }
 
-// probeServer sends an initialize request without credentials and returns the server's challenge. refused is true if the
-// server answers with HTTP 401.
+// probeServer sends an initialize request without credentials and returns the server's challenge. refused is true if
+// the server answers with HTTP 401.
 func (c *Client) probeServer(ctx context.Context) (asked authChallenge, refused bool, err error) {
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
@@ -200,8 +200,8 @@ const (
 	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort prints the reason. You can close this page."
 )
 
-// handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
-// and ignores them.
+// handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP
+// 404 and ignores them.
 func (l *LoginFlow) handleRedirect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")

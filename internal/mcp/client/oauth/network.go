@@ -25,7 +25,8 @@ const (
 // Network configures how requests of a login are sent. The zero value uses the network of this machine.
 type Network struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address
+	// Dial connects to an IP address. If it is nil, the network of this machine is used.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // newHTTPClient returns an HTTP client that reaches only public addresses and addresses in the same network as
@@ -53,7 +54,7 @@ func (n Network) newHTTPClient(server string) *http.Client {
 // networkGuard checks the destination of each request of a login.
 type networkGuard struct {
 	network         Network
-	server          string // host
+	server          string // host of the MCP server
 	direct, proxied http.RoundTripper
 }
 

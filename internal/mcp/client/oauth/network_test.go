@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhereRequestsGo checks that requests of a login go only to public addresses and to the network that the server
-// is in. The checked address is the one that is dialled: a host is not resolved a second time.
+// is in. The client must connect to the address that was checked: it must not resolve the host a second time.
 func TestWhereRequestsGo(t *testing.T) {
 	names := map[string][]string{
 		"mcp.example": {"93.184.216.34"}, "auth.example": {"93.184.216.35", "2606:2800:220:1::1"}, "inside.example": {"10.0.0.5"}, "both.example": {"93.184.216.36", "127.0.0.1"},
@@ -20,7 +20,7 @@ func TestWhereRequestsGo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		server, url string
-		dials       string // "" is refused
+		dials       string // address that the client must connect to; "" if the request must be refused
 	}{
 		{"https://mcp.example/mcp", "https://auth.example/token", "93.184.216.35:443"},
 		{"https://mcp.example/mcp", "https://93.184.216.40:8443/token", "93.184.216.40:8443"},

@@ -21,21 +21,21 @@ import (
 
 // Settings configures the login at one server. All fields may be empty.
 type Settings struct {
-	ClientID       string   // registered by hand
-	ClientSecret   string   // that came with it
+	ClientID       string   // client id that the user has registered by hand
+	ClientSecret   string   // secret that belongs to ClientID
 	ClientMetadata string   // https address of a client id metadata document
-	Scopes         []string // asked for instead of what the server names
-	RedirectPort   int      // of the loopback redirect; 0: any that is free
+	Scopes         []string // scopes to request instead of those that the server names
+	RedirectPort   int      // port of the loopback redirect; 0 means any free port
 }
 
 // Options configures a Client.
 type Options struct {
-	Server string // its name
-	URL    string // of its MCP endpoint
+	Server string // name of the server
+	URL    string // address of the server's MCP endpoint
 	// Principal is the owner of the login. If empty, the login is the engine's and shared by all. No Client can read
 	// the login of another principal.
 	Principal string
-	Headers   map[string]string // sent in addition to the credentials
+	Headers   map[string]string // headers that requests to the MCP endpoint have in addition to the credentials
 	Settings  Settings
 	Store     *LoginStore
 	// Secret receives each value that must be redacted from all output. It may be nil.
@@ -54,11 +54,11 @@ type Client struct {
 	http *http.Client
 	turn chan struct{} // held while the token is read or renewed
 
-	mu     sync.Mutex
-	known  *storedToken
-	stamp  seal.FileStamp // of the file that known was read from
-	unkept *storedToken   // renewed, and not yet on disk
-	wants  *bool          // whether the server is known to use OAuth
+	mu       sync.Mutex
+	known    *storedToken
+	stamp    seal.FileStamp // identifies the version of the file that known was read from
+	unstored *storedToken   // renewed token that could not be written to disk yet
+	wants    *bool          // whether the server uses OAuth; nil if not known yet
 }
 
 // New returns a Client. It sends and reads nothing.
@@ -232,8 +232,8 @@ func oauthErrorf(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", format, args...)
 }
 
-// clipLegible returns a text from another party in a form that is safe in a message: on one line, shortened, with illegible
-// characters escaped.
+// clipLegible returns a text from another party in a form that is safe in a message: on one line, shortened, with
+// illegible characters escaped.
 func clipLegible(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")

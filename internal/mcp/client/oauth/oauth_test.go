@@ -27,12 +27,13 @@ import (
 // bench is a server that requires a login, with a folder for the stored logins.
 type bench struct {
 	*oauthtest.Server
-	t    *testing.T
-	dir  string
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // over TCP if nil
+	t   *testing.T
+	dir string
+	// dial connects to the server. If it is nil, TCP is used.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu   sync.Mutex
-	told map[string]bool // what was said to be secret
+	mu              sync.Mutex
+	reportedSecrets map[string]bool // values that were passed to Options.Secret
 }
 
 func newBench(t *testing.T, r oauthtest.Rules) *bench {
@@ -43,7 +44,7 @@ func newBench(t *testing.T, r oauthtest.Rules) *bench {
 	}
 	testenv.CheckGoroutines(t)
 	t.Cleanup(s.Close)
-	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}}
+	return &bench{Server: s, t: t, dir: t.TempDir(), reportedSecrets: map[string]bool{}}
 }
 
 // client returns a new Client for the server and folder, as another process would create it.
@@ -51,7 +52,7 @@ func (b *bench) client(change ...func(*oauth.Options)) *oauth.Client {
 	o := oauth.Options{Server: "s", URL: b.URL, Store: oauth.Open(b.dir, key), Secret: func(_, value string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.told[value] = true
+		b.reportedSecrets[value] = true
 	}}
 	o.Network.Dial = b.dial
 	for _, f := range change {
@@ -131,8 +132,9 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestSecretsAreTold checks that every secret that the server has issued was passed to Options.Secret.
-func TestSecretsAreTold(t *testing.T) {
+// TestSecretsAreReported checks that every secret that the server has issued was passed to the function Options.Secret,
+// which redacts it from output.
+func TestSecretsAreReported(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Lasts: 3600, Change: func(doc string, m map[string]any) {
 		if doc == "server" {
 			m["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
@@ -149,14 +151,14 @@ func TestSecretsAreTold(t *testing.T) {
 		t.Fatal(known)
 	}
 	for _, s := range known {
-		if !b.told[s] {
+		if !b.reportedSecrets[s] {
 			t.Errorf("%s was not told", s)
 		}
 	}
 }
 
-// TestIdentity checks with what identity Retort logs in at an authorization server: with a metadata document, a
-// client id from the settings, or a registration.
+// TestIdentity checks the identity with which Retort logs in at an authorization server: a metadata document, a client
+// id from the settings, or a registration.
 func TestIdentity(t *testing.T) {
 	server := func(fields map[string]any) func(string, map[string]any) {
 		return func(doc string, m map[string]any) {
@@ -171,7 +173,7 @@ func TestIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    oauthtest.Rules
 		settings oauth.Settings
-		client   string // in the address of the login; "" is one that was registered
+		client   string // client id that the login's address must contain; "" stands for a registered one
 		fails    string
 	}{
 		"by document": {rules: oauthtest.Rules{Change: server(map[string]any{"client_id_metadata_document_supported": true})},
@@ -414,8 +416,8 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-// TestOneRefresh checks that fifty concurrent calls with an expired token cause one refresh, in one process and in
-// two.
+// TestOneRefresh checks that fifty concurrent calls with an expired token cause only one refresh, whether one or two
+// processes make them.
 func TestOneRefresh(t *testing.T) {
 	for name, processes := range map[string]int{"one process": 1, "two processes": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -476,9 +478,9 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// TestCutOffRefresh checks a refresh whose answer is lost after the server has rotated the tokens. The next process
-// must try the old token again. Its error must say that the refresh was cut off and that a login is needed.
-func TestCutOffRefresh(t *testing.T) {
+// TestInterruptedRefresh checks a refresh whose answer is lost after the server has rotated the tokens. The next
+// process must try the old token again. Its error must say that the refresh was cut off and that a login is needed.
+func TestInterruptedRefresh(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Rotates: true})
 	b.mustLogin(b.client())
 	b.Expire(false)
@@ -510,8 +512,8 @@ func TestCutOffRefresh(t *testing.T) {
 	}
 }
 
-// TestStepUp checks that a call that needs more rights requires one new login, which asks for the old and the new
-// scopes.
+// TestStepUp checks a call that needs more rights than the token has. It must require exactly one new login, which
+// asks for the old and the new scopes.
 func TestStepUp(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Scope: "read"})
 	c := b.client()
@@ -627,9 +629,9 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 	}
 }
 
-// TestErrorsTellNothing checks that errors contain no secrets, neither from addresses nor from a server's error
+// TestErrorsContainNoSecrets checks that errors contain no secrets, whether from addresses or from a server's error
 // description.
-func TestErrorsTellNothing(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/token" {
 			return false

@@ -14,8 +14,8 @@ import (
 type clientIdentity struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
-	Method string `json:"method,omitempty"` // of the token endpoint; empty is "none"
-	How    string `json:"how"`              // "document", "settings", "registered"
+	Method string `json:"method,omitempty"` // how the client authenticates at the token endpoint; empty means "none"
+	How    string `json:"how"`              // origin of the identity: "document", "settings" or "registered"
 }
 
 // storedRegistration holds a client that was registered at an authorization server.

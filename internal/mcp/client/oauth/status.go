@@ -8,30 +8,31 @@ import (
 	"retort/internal/core"
 )
 
-// The states of a stored login.
+// StateNone and the following constants are the states of a stored login.
 const (
-	StateNone    = "not needed" // the server takes what its configuration says
+	StateNone    = "not needed" // no login is needed: the server accepts the configured headers
 	StateLogged  = "logged in"
-	StateExpired = "expired" // and can't be renewed
+	StateExpired = "expired" // the token has expired and cannot be renewed
 	StateNeeded  = "login needed"
-	StateUnknown = "unknown" // the server could not be asked
+	StateUnknown = "unknown" // the server could not be reached, so the state is unknown
 )
 
 // LoginStatus describes the stored login at a server. It is determined without any request.
 type LoginStatus struct {
 	Server string `json:"server"`
 	// Principal is the owner of the login. If empty, the login is the engine's and shared by all.
-	Principal string      `json:"principal,omitempty"`
-	State     string      `json:"state"`
-	Issuer    string      `json:"issuer,omitempty"`
-	Scopes    []string    `json:"scopes,omitempty"`
-	Wanted    []string    `json:"wanted,omitempty"`  // scopes that the server asked for since
-	Since     *time.Time  `json:"since,omitempty"`   // it was given or renewed
-	Until     *time.Time  `json:"until,omitempty"`   // of the token; nil: it says nothing
-	Renews    bool        `json:"renews,omitempty"`  // by itself
-	Client    string      `json:"client,omitempty"`  // "document", "settings" or "registered"
-	Command   string      `json:"command,omitempty"` // that logs in
-	Error     *core.Error `json:"error,omitempty"`
+	Principal string     `json:"principal,omitempty"`
+	State     string     `json:"state"`
+	Issuer    string     `json:"issuer,omitempty"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	Wanted    []string   `json:"wanted,omitempty"` // scopes that the server has requested since the login
+	Since     *time.Time `json:"since,omitempty"`  // time at which the token was issued or renewed
+	Until     *time.Time `json:"until,omitempty"`  // time at which the token expires; nil if the server did not say
+	Renews    bool       `json:"renews,omitempty"` // Retort can renew the token without the user
+	// Client is the origin of the client id: "document", "settings" or "registered".
+	Client  string      `json:"client,omitempty"`
+	Command string      `json:"command,omitempty"` // command with which the user logs in
+	Error   *core.Error `json:"error,omitempty"`
 }
 
 // Status returns the state of the stored login. It returns false if it does not exist.
@@ -90,7 +91,7 @@ func (c *Client) RemoveLogin(ctx context.Context) (was, revoked bool, err error)
 		return true, false, err
 	}
 	c.mu.Lock()
-	c.known, c.unkept = nil, nil
+	c.known, c.unstored = nil, nil
 	c.mu.Unlock()
 	return true, unread == nil && c.revokeTokens(ctx, t), nil
 }

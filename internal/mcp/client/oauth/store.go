@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// LoginStore stores tokens and registered clients in encrypted files that only their owner can read. Several processes may
-// use one folder.
+// LoginStore stores tokens and registered clients in encrypted files that only their owner can read. Several processes
+// may use one folder.
 type LoginStore struct {
 	dir string
 	key func() ([]byte, error)
@@ -37,23 +37,26 @@ func Open(dir string, key func() ([]byte, error)) *LoginStore { return &LoginSto
 
 // storedToken holds the tokens of a login and the data that is needed to renew them.
 type storedToken struct {
-	Server    string         `json:"server"`
-	URL       string         `json:"url"`                 // of the MCP endpoint, as configured
-	Principal string         `json:"principal,omitempty"` // whose it is
-	Resource  string         `json:"resource"`            // that it is good for
-	Issuer    string         `json:"issuer"`
-	Access    string         `json:"access_token"`
-	Refresh   string         `json:"refresh_token,omitempty"`
-	Scopes    []string       `json:"scopes,omitempty"` // granted
-	Asked     []string       `json:"asked,omitempty"`  // asked for
-	Wanted    []string       `json:"wanted,omitempty"` // that the server wants besides, since the login
-	Issued    time.Time      `json:"issued"`
-	Expires   time.Time      `json:"expires,omitzero"`
-	Renewed   bool           `json:"renewed,omitempty"` // by a refresh, not by a login
-	Begun     time.Time      `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
-	Ended     string         `json:"ended,omitempty"`   // why it can't be renewed any more
-	Client    clientIdentity `json:"client"`
-	At        tokenEndpoints `json:"endpoints"`
+	Server    string    `json:"server"`
+	URL       string    `json:"url"`                 // address of the MCP endpoint, as configured
+	Principal string    `json:"principal,omitempty"` // owner of the login
+	Resource  string    `json:"resource"`            // resource that the token is valid for
+	Issuer    string    `json:"issuer"`
+	Access    string    `json:"access_token"`
+	Refresh   string    `json:"refresh_token,omitempty"`
+	Scopes    []string  `json:"scopes,omitempty"` // scopes that the server has granted
+	Asked     []string  `json:"asked,omitempty"`  // scopes that the login has requested
+	Wanted    []string  `json:"wanted,omitempty"` // further scopes that the server has requested since the login
+	Issued    time.Time `json:"issued"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Renewed   bool      `json:"renewed,omitempty"` // the token was last issued by a refresh and not by a login
+	// Begun is the time at which a refresh began whose answer is not stored yet. It is zero if no refresh is in
+	// progress.
+	Begun time.Time `json:"begun,omitzero"`
+	// Ended is the reason why the token cannot be renewed any more. It is empty if the token can be renewed.
+	Ended  string         `json:"ended,omitempty"`
+	Client clientIdentity `json:"client"`
+	At     tokenEndpoints `json:"endpoints"`
 }
 
 // tokenEndpoints holds the addresses for renewing and revoking a token.
@@ -161,8 +164,8 @@ func (s *LoginStore) openCipher() error {
 	return s.failed
 }
 
-// lockFile keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a request
-// takes.
+// lockFile keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a
+// request takes.
 func (s *LoginStore) lockFile(path string) (unlock func(), err error) {
 	const patience = 40 * time.Second // more than a request takes
 	unlock, err = seal.Lock(path+".lock", patience)

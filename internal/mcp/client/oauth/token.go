@@ -105,8 +105,8 @@ func (c *Client) changeToken(ctx context.Context, f func(*storedToken) *storedTo
 }
 
 // freshToken returns a token that can be sent, or nil without a login. If the stored token is about to expire, or
-// equals refused, a token that the server has refused, it is renewed. If several callers or processes need a new
-// token at once, only one of them renews it.
+// equals refused, a token that the server has refused, it is renewed. If several callers or processes need a new token
+// at the same time, only one of them renews it.
 func (c *Client) freshToken(ctx context.Context, refused string) (*storedToken, error) {
 	good := func(t *storedToken) bool { return t == nil || t.Access != refused && t.isFresh(time.Now()) }
 	t, err := c.readToken()
@@ -139,13 +139,13 @@ func (c *Client) freshToken(ctx context.Context, refused string) (*storedToken, 
 func (c *Client) hasUnstored() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unkept != nil
+	return c.unstored != nil
 }
 
 // storeUnstored writes a renewed token to disk if writing it failed when the token was received.
 func (c *Client) storeUnstored() error {
 	c.mu.Lock()
-	t := c.unkept
+	t := c.unstored
 	c.mu.Unlock()
 	if t == nil {
 		return nil
@@ -154,7 +154,7 @@ func (c *Client) storeUnstored() error {
 		return err
 	}
 	c.mu.Lock()
-	c.unkept = nil
+	c.unstored = nil
 	c.mu.Unlock()
 	return nil
 }
@@ -196,7 +196,7 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 	renewed := a.applyTo(t, now)
 	renewed.Renewed = true
 	c.mu.Lock()
-	c.unkept = &renewed
+	c.unstored = &renewed
 	c.mu.Unlock()
 	c.o.Secret("access token", renewed.Access)
 	c.o.Secret("refresh token", renewed.Refresh)

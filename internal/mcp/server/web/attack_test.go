@@ -16,7 +16,7 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// openPlain opens a listener for an engine without servers.
+// openPlain opens a listener for an engine that has no upstream servers.
 func openPlain(t *testing.T) *web.Listener {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()})
@@ -31,12 +31,13 @@ func openPlain(t *testing.T) *web.Listener {
 	return l
 }
 
-// TestOddMessagesOverHTTP checks that the listener, the session and other requests continue whatever a client posts.
+// TestOddMessagesOverHTTP checks that the listener, the session and other requests continue to work, whatever a client
+// posts.
 func TestOddMessagesOverHTTP(t *testing.T) {
 	l := openPlain(t)
 	for _, modern := range []bool{false, true} {
 		t.Run(fmt.Sprint("modern ", modern), func(t *testing.T) {
-			c := poster{l, t.Context(), modern, ""}
+			c := httpPoster{l, t.Context(), modern, ""}
 			if !modern {
 				c.session = c.post(hello).Header().Get("Mcp-Session-Id")
 			}
@@ -44,7 +45,7 @@ func TestOddMessagesOverHTTP(t *testing.T) {
 				id := fmt.Sprint("next-", i) // a client may not use an id twice
 				ctx, end := context.WithCancel(t.Context())
 				done := make(chan *httptest.ResponseRecorder, 1)
-				go func() { done <- poster{l, ctx, modern, c.session}.post(strings.ReplaceAll(m.Text, "NEXT", id)) }()
+				go func() { done <- httpPoster{l, ctx, modern, c.session}.post(strings.ReplaceAll(m.Text, "NEXT", id)) }()
 				var answer *httptest.ResponseRecorder
 				if strings.HasPrefix(m.Name, "cancels ") { // at the same time, it could rightly cancel the next request
 					answer = testenv.Receive(t, done, "the answer to a cancellation")

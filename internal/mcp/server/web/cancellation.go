@@ -20,9 +20,9 @@ const maxEndedRequests = 4096
 // and id. The zero value is ready to use.
 type requestLedger struct {
 	mu    sync.Mutex
-	known map[uint64]int // how often the request is open or in ended
-	ended []uint64       // a ring
-	next  int            // the oldest place in the ring
+	known map[uint64]int // number of open HTTP requests and of entries in ended for each request
+	ended []uint64       // ring buffer of the requests that ended most recently
+	next  int            // index of the oldest entry in the ring buffer
 }
 
 var requestSeed = maphash.MakeSeed()
@@ -63,9 +63,9 @@ func (l *requestLedger) isKnown(request uint64) bool {
 	return l.known[request] > 0
 }
 
-// admitMessages removes from the body of r the cancellations of requests that have not come yet, and notes the requests
-// in it. The caller must call end when r has been answered. If nothing is left of the body, admitMessages has answered r
-// and ok is false.
+// admitMessages removes from the body of r the cancellations of requests that have not come yet, and notes the
+// requests in it. The caller must call end when r has been answered. If nothing is left of the body, admitMessages has
+// answered r and ok is false.
 func (l *requestLedger) admitMessages(w http.ResponseWriter, r *http.Request, session string, a server.MessageContent) (end func(), ok bool) {
 	var begun []uint64
 	var kept [][]byte

@@ -19,15 +19,15 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// still is an in-memory engine without upstream servers. When it is asked to run a program, it calls the function
-// execute, and runs nothing else.
-type still struct {
+// fakeEngine is an in-memory engine without upstream servers. For a program it calls the function execute. It cannot
+// run anything else.
+type fakeEngine struct {
 	Engine
 	execute func(ctx context.Context)
 	running *atomic.Int64
 }
 
-func (e still) Execute(ctx context.Context, _ core.ExecutionRequest) core.Outcome {
+func (e fakeEngine) Execute(ctx context.Context, _ core.ExecutionRequest) core.Outcome {
 	e.running.Add(1)
 	defer e.running.Add(-1)
 	e.execute(ctx)
@@ -36,34 +36,34 @@ func (e still) Execute(ctx context.Context, _ core.ExecutionRequest) core.Outcom
 	}
 	return core.Outcome{ExecutionID: "x", Status: core.StatusOK, Result: json.RawMessage(`"late"`)}
 }
-func (e still) CountRunning() int                                          { return int(e.running.Load()) }
-func (still) Waiting(string) []core.Approval                               { return nil }
-func (still) ExposedServers() []string                                     { return nil }
-func (still) WaitForExposed(context.Context, time.Duration)                {}
-func (still) Toolset() *core.Toolset                                       { return &core.Toolset{} }
-func (still) ListExposed(context.Context, server.Kind) []server.ListedItem { return nil }
-func (still) SetLogLevel(string)                                           {}
-func (still) WatchChanges(func(string, string, json.RawMessage)) func()    { return func() {} }
+func (e fakeEngine) CountRunning() int                                          { return int(e.running.Load()) }
+func (fakeEngine) Waiting(string) []core.Approval                               { return nil }
+func (fakeEngine) ExposedServers() []string                                     { return nil }
+func (fakeEngine) WaitForExposed(context.Context, time.Duration)                {}
+func (fakeEngine) Toolset() *core.Toolset                                       { return &core.Toolset{} }
+func (fakeEngine) ListExposed(context.Context, server.Kind) []server.ListedItem { return nil }
+func (fakeEngine) SetLogLevel(string)                                           {}
+func (fakeEngine) WatchChanges(func(string, string, json.RawMessage)) func()    { return func() {} }
 
-// counter is a Listener and its HTTP client, both in a testing/synctest bubble.
-type counter struct {
+// bubbleListener holds a Listener and its HTTP client, both in a testing/synctest bubble.
+type bubbleListener struct {
 	*testing.T
 	pipes  *testenv.PipeListener
 	client *http.Client
 	stop   func() // closes the Listener and waits until it has shut down
 }
 
-func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *counter {
+func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *bubbleListener {
 	t.Helper()
 	var running atomic.Int64
-	o.Engine = func(string, []string) Engine { return still{execute: execute, running: &running} }
+	o.Engine = func(string, []string) Engine { return fakeEngine{execute: execute, running: &running} }
 	l, pipes := newListener(o, true), testenv.NewPipes()
 	l.net = pipes
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- l.Serve(ctx) }()
 	client := &http.Client{Transport: &http.Transport{DialContext: pipes.Dial}}
-	c := &counter{t, pipes, client, func() {
+	c := &bubbleListener{t, pipes, client, func() {
 		cancel()
 		if err := <-served; err != nil {
 			t.Error(err)
@@ -80,7 +80,7 @@ func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *
 	return c
 }
 
-func (c *counter) dial() net.Conn {
+func (c *bubbleListener) dial() net.Conn {
 	c.Helper()
 	conn, err := c.pipes.Dial(c.Context(), "", "")
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *counter) dial() net.Conn {
 }
 
 // send makes a GET request, or a POST request if body is not empty.
-func (c *counter) send(path, body string, headers ...string) (status int, header http.Header, text string) {
+func (c *bubbleListener) send(path, body string, headers ...string) (status int, header http.Header, text string) {
 	c.Helper()
 	method := http.MethodGet
 	if body != "" {
@@ -116,9 +116,9 @@ func (c *counter) send(path, body string, headers ...string) (status int, header
 	return response.StatusCode, response.Header, string(all)
 }
 
-// program requests a program by calling the tool execute_code over HTTP. In these tests, the engine calls a Go
-// function in place of running a program.
-func (c *counter) program() (status int, text string) {
+// program requests a program over HTTP, by calling the tool execute_code. In these tests, the engine calls a Go
+// function instead of running a program.
+func (c *bubbleListener) program() (status int, text string) {
 	c.Helper()
 	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	status, _, text = c.send(Path, body, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: execute_code")
@@ -202,8 +202,8 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestConnectionsPerAddress checks that connections beyond the limit for one address are closed at once, and that a
-// new connection is served after an open one was closed.
+// TestConnectionsPerAddress checks that connections beyond the limit for one address are closed immediately, and that
+// a new connection is served after an open one was closed.
 func TestConnectionsPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{Limits: ListenerLimits{Connections: 100, PerAddress: 3}}, nil)

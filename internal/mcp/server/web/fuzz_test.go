@@ -35,13 +35,13 @@ func FuzzBodies(f *testing.F) {
 		if len(raw) > 1<<16 || len(choices) > 200 {
 			t.Skip("more than is needed")
 		}
-		c := poster{l, t.Context(), modern, ""}
+		c := httpPoster{l, t.Context(), modern, ""}
 		if !modern {
 			c.session = c.post(hello).Header().Get("Mcp-Session-Id")
 		}
 		for body := range strings.SplitSeq(testenv.MakeMessages(choices)+"\n"+string(raw), "\n") {
 			ctx, end := context.WithCancel(t.Context())
-			odd := poster{l, ctx, modern, c.session}
+			odd := httpPoster{l, ctx, modern, c.session}
 			done := make(chan *httptest.ResponseRecorder, 1)
 			go func() { done <- odd.post(body) }()
 			if next := c.post(c.list()); next.Code != 200 || !strings.Contains(next.Body.String(), `"execute_code"`) {
@@ -61,22 +61,22 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// poster sends requests of one protocol version to a listener.
-type poster struct {
+// httpPoster sends requests of one protocol version to a listener.
+type httpPoster struct {
 	l       *web.Listener
 	ctx     context.Context
 	modern  bool
 	session string
 }
 
-func (p poster) list() string {
+func (p httpPoster) list() string {
 	if p.modern {
 		return `{"jsonrpc":"2.0","id":"next","method":"tools/list","params":{` + meta + `}}`
 	}
 	return `{"jsonrpc":"2.0","id":"next","method":"tools/list","params":{}}`
 }
 
-func (p poster) post(body string) *httptest.ResponseRecorder {
+func (p httpPoster) post(body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(p.ctx, "POST", "http://localhost/mcp", strings.NewReader(body))
 	r.Header.Set("Accept", accepts)
 	r.Header.Set("Content-Type", "application/json")

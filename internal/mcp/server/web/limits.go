@@ -11,21 +11,22 @@ import (
 	"retort/internal/core"
 )
 
-// ListenerLimits bounds a listener. A zero field means a default, never "unlimited".
+// ListenerLimits bounds what clients can use of a listener. A zero field means a default, never "unlimited".
 type ListenerLimits struct {
-	Body        int64         // bytes of a request
-	Header      int           // bytes of its headers
-	Connections int           // at once
-	PerAddress  int           // of these from one address, of IPv6 from one network of 64 bits
-	Sessions    int           // of one principal; the one unused for longest ends for a new one
-	AllSessions int           // of all
-	Executions  int           // of one principal that have not ended
-	Requests    int           // of one principal in a minute
-	Programs    int           // that run at once, of all; more wait for their turn
-	Idle        time.Duration // after which a session that nobody used ends
-	Read        time.Duration // that a request may take to arrive
-	Write       time.Duration // that a client may take to accept a part of an answer
-	Drain       time.Duration // that calls have when the listener ends
+	Body        int64 // maximum number of bytes of a request body
+	Header      int   // maximum number of bytes of a request's headers
+	Connections int   // maximum number of concurrent connections
+	// PerAddress bounds the concurrent connections from one address. An IPv6 network of 64 bits counts as one address.
+	PerAddress  int
+	Sessions    int           // maximum per principal; a new session ends the one that was unused for longest
+	AllSessions int           // maximum number of sessions of all principals together
+	Executions  int           // maximum number of a principal's executions that have not ended
+	Requests    int           // maximum number of requests of a principal per minute
+	Programs    int           // maximum number of programs that run concurrently; others wait for their turn
+	Idle        time.Duration // time after which an unused session ends
+	Read        time.Duration // maximum time that a request may take to arrive
+	Write       time.Duration // maximum time that a client may take to accept one piece of an answer
+	Drain       time.Duration // time that pending calls get to finish when the listener shuts down
 }
 
 func (l ListenerLimits) withDefaults() ListenerLimits {
@@ -52,7 +53,7 @@ type limitedListener struct {
 	free chan struct{}
 	done chan struct{}
 	end  sync.Once
-	most int // from one address
+	most int // maximum number of connections from one address
 
 	mu   sync.Mutex
 	from map[string]int

@@ -11,8 +11,8 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// heap returns the number of bytes in use on the heap after garbage collection.
-func heap() int64 {
+// heapBytes returns the number of bytes in use on the heap after garbage collection.
+func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -29,14 +29,14 @@ func TestThousandPrincipals(t *testing.T) {
 		o.Limits = web.ListenerLimits{Sessions: 2, Requests: 200, Connections: 8192, PerAddress: 8192}
 	})
 	as := func(i int) string { return fmt.Sprintf("Authorization: Bearer token-p%d", i) }
-	before := heap()
+	before := heapBytes()
 	sessions := make([]string, principals)
-	each(principals, func(i int) { sessions[i] = p.begin(as(i)) })
-	if each := (heap() - before) / principals; each > 256<<10 {
-		t.Errorf("%d KB for each principal", each>>10)
+	eachConcurrently(principals, func(i int) { sessions[i] = p.begin(as(i)) })
+	if perPrincipal := (heapBytes() - before) / principals; perPrincipal > 256<<10 {
+		t.Errorf("%d KB for each principal", perPrincipal>>10)
 	}
 	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
-	each(principals, func(i int) {
+	eachConcurrently(principals, func(i int) {
 		if r, _ := p.send("POST", "/mcp", ping, as(i), "Mcp-Session-Id: "+sessions[i]); r.StatusCode != 200 {
 			t.Errorf("p%d: %s", i, r.Status)
 		}
@@ -71,8 +71,8 @@ func TestThousandPrincipals(t *testing.T) {
 	flood.Wait()
 }
 
-// each calls f for the numbers from 0 to n-1 in 16 goroutines.
-func each(n int, f func(i int)) {
+// eachConcurrently calls f for the numbers from 0 to n-1, distributed over 16 goroutines.
+func eachConcurrently(n int, f func(i int)) {
 	var all sync.WaitGroup
 	at := make(chan int)
 	for range 16 {
@@ -100,7 +100,7 @@ func TestAllSessions(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that requests with invalid tokens are reported: the first request of an address at once, and
+// TestRefusals checks how requests with invalid tokens are reported: the first request of an address immediately, and
 // later ones together, as a number.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 			told = append(told, r)
 		}
 	})
-	each(500, func(i int) {
+	eachConcurrently(500, func(i int) {
 		if r, _ := p.send("POST", "/mcp", hello, fmt.Sprintf("Authorization: Bearer guess-%d", i)); r.StatusCode != http.StatusUnauthorized {
 			t.Error(r.Status)
 		}

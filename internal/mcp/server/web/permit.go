@@ -58,15 +58,15 @@ func (t *principalTenant) noteToken(p BearerPrincipal) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !p.Credential.Expires.Before(t.newest.Credential.Expires) {
-		t.newest = p
+	if !p.Credential.Expires.Before(t.newestExpiring.Credential.Expires) {
+		t.newestExpiring = p
 	}
 }
 
 // isTokenCurrent reports whether the token stored by noteToken is still valid.
 func (t *principalTenant) isTokenCurrent() bool {
 	t.mu.Lock()
-	p := t.newest
+	p := t.newestExpiring
 	t.mu.Unlock()
 	return p.Holds != nil && p.Holds()
 }

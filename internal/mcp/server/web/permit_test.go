@@ -32,22 +32,22 @@ func (a *revocable) Authenticate(_ context.Context, bearer string) (web.BearerPr
 
 func (*revocable) Challenge(*http.Request) string { return "Bearer" }
 
-// The program that these tests run makes a directory every few milliseconds. The constant steps is the number of
-// directories. It is so large that the program still runs when its token is revoked.
+// many is the program that these tests run. It makes a directory every few milliseconds, directoryCount of them in
+// all. That is so many that the program still runs when its token is revoked.
 const (
-	steps = 1500
-	many  = `for (let i = 0; i < 1500; i++) { await files.createDirectory({path: '/srv/nordlys/a' + i}); await new Promise(r => setTimeout(r, 5)); } return 'made'`
+	directoryCount = 1500
+	many           = `for (let i = 0; i < 1500; i++) { await files.createDirectory({path: '/srv/nordlys/a' + i}); await new Promise(r => setTimeout(r, 5)); } return 'made'`
 )
 
 const tasksMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
 var taskID = regexp.MustCompile(`"taskId":"([a-z0-9]+)"`)
 
-// bearer is an Authorization header of the principal anna.
+// bearer is an Authorization header with a token of the principal anna.
 const bearer = "Authorization: Bearer anna"
 
 // legacySession begins a session of protocol version 2025-11-25 and returns the headers of its requests.
-func (p *place) legacySession() []string {
+func (p *testListener) legacySession() []string {
 	r, text := p.send("POST", "/mcp", hello, bearer)
 	if r.StatusCode != 200 || !strings.Contains(text, "2025-11-25") {
 		p.t.Fatalf("%s: %s", r.Status, text)
@@ -56,7 +56,7 @@ func (p *place) legacySession() []string {
 }
 
 // requests returns functions that run a program in both protocol versions, each as a call and as a task.
-func (p *place) requests(code string) map[string]func() (*http.Response, string) {
+func (p *testListener) requests(code string) map[string]func() (*http.Response, string) {
 	modern, headers := program(code, "")
 	legacy := strings.Replace(modern, meta, `"_meta":{}`, 1)
 	session := p.legacySession()
@@ -108,7 +108,7 @@ func TestRevoked(t *testing.T) {
 			if len(tasks) != strings.Count(name, "task") {
 				t.Errorf("%d tasks", len(tasks))
 			}
-			if n >= steps {
+			if n >= directoryCount {
 				t.Errorf("all %d calls were made", n)
 			}
 			p.stop()

@@ -9,9 +9,9 @@ import (
 
 // RefusedLogins describes requests from one network address whose tokens were invalid.
 type RefusedLogins struct {
-	From  string // the address, or the network of it; empty: several
+	From  string // network address, or network for IPv6; empty if the requests came from several
 	Why   string
-	Count int // of calls
+	Count int // number of requests
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 // refusalLog logs the first failed login of each network address within a time window. At the end of the window it
 // logs how many other logins have failed.
 type refusalLog struct {
-	tell func(RefusedLogins) // may be nil
+	tell func(RefusedLogins) // called with each report; may be nil
 
 	mu    sync.Mutex
 	began time.Time

@@ -27,8 +27,9 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// pair writes a self-signed certificate for a host name, and its key, to files in dir.
-func pair(t *testing.T, dir, name string) {
+// writeCertificate writes a self-signed certificate for a host name and the certificate's key to files in the folder
+// dir.
+func writeCertificate(t *testing.T, dir, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,7 +51,7 @@ func pair(t *testing.T, dir, name string) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pair(t, dir, "retort.example")
+	writeCertificate(t, dir, "retort.example")
 	p := open(t, func(o *web.Options) {
 		o.Addr, o.Authenticator = "0.0.0.0:0", tokens{}
 		o.Cert, o.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

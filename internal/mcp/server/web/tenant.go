@@ -13,31 +13,33 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
-// A principal whose tokens name different groups has a tenant for each set of groups. So every session keeps the groups
-// with which it began.
+// principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to
+// it. A principal whose tokens name different groups has a tenant for each set of groups. So every session keeps the
+// groups with which it began.
 type principalTenant struct {
 	server *server.Server
 	http   *server.HTTPHandlers
 	engine Engine
 	limits ListenerLimits
-	all    interface{ Add(int64) int64 } // counts the sessions of all
+	all    interface{ Add(int64) int64 } // counts the sessions of all principals
 
 	requests requestLedger
 
-	mu       sync.Mutex
-	quota    throttle.Bucket // requests that may come now
-	calls    int             // of tools, being answered
-	active   int             // requests being answered
-	used     time.Time
-	sessions map[string]*tenantSession
-	newest   BearerPrincipal // of the tokens that end by themselves, the one that came last
+	mu             sync.Mutex
+	quota          throttle.Bucket // number of requests that may come now
+	calls          int             // number of tool calls in progress
+	active         int             // number of requests in progress
+	used           time.Time
+	sessions       map[string]*tenantSession
+	newestExpiring BearerPrincipal // of the principal's tokens that can only expire, the one that expires latest
 }
 
 type tenantSession struct {
-	busy   int // requests being answered
-	used   time.Time
-	client *tokenHolder // nil: its stream ends with its token
+	busy int // number of requests in progress
+	used time.Time
+	// client holds the newest token of the session's client. It is nil for an event stream, which ends with its own
+	// token.
+	client *tokenHolder
 }
 
 // tenantOf returns the tenant of a principal with these groups, and creates it if needed.
@@ -84,7 +86,7 @@ func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 }
 
 // beginCalls admits n calls unless the principal would then have too many in progress. Executions that continue
-// although their request has ended count, too.
+// although their request has ended also count.
 func (t *principalTenant) beginCalls(calls int) bool {
 	running := t.engine.CountRunning()
 	t.mu.Lock()
@@ -188,8 +190,8 @@ func (t *principalTenant) expireSessions(now time.Time) (empty bool) {
 	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgetTenantAfter
 }
 
-// forgetTenantAfter is how long a principal without sessions is remembered. After that time its quota would be full again
-// anyway.
+// forgetTenantAfter is how long a principal without sessions is remembered. After that time its quota would be full
+// again anyway.
 const forgetTenantAfter = 2 * time.Minute
 
 // sweepTenants periodically ends unused sessions and removes unused principals, until ctx ends.

@@ -15,7 +15,7 @@ type reloadingCertificate struct {
 
 	mu      sync.Mutex
 	now     *tls.Certificate
-	changed time.Time // the file
+	changed time.Time // modification time of the certificate's file
 	looked  time.Time
 }
 

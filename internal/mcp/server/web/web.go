@@ -18,19 +18,19 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// The URL paths of the listener.
+// Path and the following constants are the URL paths of the listener.
 const (
 	Path       = "/mcp"
-	EventsPath = "/sse" // the transport of clients before 2025-03-26
+	EventsPath = "/sse" // path of the transport that clients before version 2025-03-26 use
 	livePath   = "/healthz"
 	readyPath  = "/readyz"
 )
 
 // BearerPrincipal is the authenticated caller of a request.
 type BearerPrincipal struct {
-	Name   string // never empty
+	Name   string // name of the principal; never empty
 	Scopes []string
-	Groups []string // of which the principal is a member; their rules apply, too
+	Groups []string // groups that the principal is a member of; their rules apply too
 	// Holds reports whether the token is still valid. A nil Holds means that the token stays valid. When the token
 	// becomes invalid, everything that was requested with it ends: requests, streams, executions and jobs.
 	Holds func() bool
@@ -69,7 +69,7 @@ type Options struct {
 	// AllowedHosts lists the names that the Host header of requests may have in addition to those of this machine.
 	// AllowedOrigins lists the origins of web pages that may send requests, as https://host:port.
 	AllowedHosts, AllowedOrigins []string
-	Authenticator                Authenticator // nil: whoever asks sits at this machine
+	Authenticator                Authenticator // if nil, every caller counts as the local user
 	// Engine returns the engine of a principal who is a member of these groups. "" is the local user.
 	Engine func(principal string, groups []string) Engine
 	// Cancel cancels the work that is still in progress after the grace period, and waits for its end. It may be nil.
@@ -78,7 +78,7 @@ type Options struct {
 	Refused func(RefusedLogins)
 	Server  server.Options
 	Limits  ListenerLimits
-	Log     *slog.Logger // nil: nobody is told
+	Log     *slog.Logger // receives log messages; nil discards them
 }
 
 // Listener serves MCP clients over HTTP.
@@ -87,11 +87,11 @@ type Listener struct {
 	net      net.Listener
 	http     *http.Server
 	loopback bool
-	certs    *reloadingCertificate // nil: no TLS
+	certs    *reloadingCertificate // TLS certificate; nil means no TLS
 	routes   map[string]http.Handler
-	slots    chan struct{} // one for each program that runs
+	slots    chan struct{} // has an item for each running program; its capacity is the limit
 	draining atomic.Bool
-	calls    atomic.Int64 // being answered
+	calls    atomic.Int64 // number of calls in progress
 	sessions atomic.Int64
 	refused  refusalLog
 

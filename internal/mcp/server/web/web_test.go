@@ -64,9 +64,9 @@ type insufficient struct{}
 func (insufficient) Error() string     { return "scope" }
 func (insufficient) Challenge() string { return `Bearer error="insufficient_scope"` }
 
-// place is a running listener for an engine with a demo server and, optionally, other servers. Tests check effects in
-// the demo server's own record.
-type place struct {
+// testListener is a running listener for an engine with a demo server and, optionally, other servers. Tests check
+// effects in the demo server's own record.
+type testListener struct {
 	t      *testing.T
 	engine *engine.Engine
 	files  *demo.DemoServer
@@ -74,7 +74,7 @@ type place struct {
 	stop   func()
 }
 
-func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *place {
+func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *testListener {
 	t.Helper()
 	files, err := demo.Open("files")
 	if err != nil {
@@ -105,7 +105,7 @@ func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *pl
 		served <- nil
 	}
 	t.Cleanup(stop)
-	return &place{t, e, files, l.URL(), stop}
+	return &testListener{t, e, files, l.URL(), stop}
 }
 
 const (
@@ -115,7 +115,7 @@ const (
 )
 
 // send makes one HTTP request. Each of headers is given as "Name: value"; the header Host is set in the same way.
-func (p *place) send(method, path, body string, headers ...string) (*http.Response, string) {
+func (p *testListener) send(method, path, body string, headers ...string) (*http.Response, string) {
 	p.t.Helper()
 	var in io.Reader
 	if body != "" {
@@ -152,7 +152,7 @@ func (p *place) send(method, path, body string, headers ...string) (*http.Respon
 }
 
 // begin starts a session of protocol version 2025-11-25 and returns its id.
-func (p *place) begin(headers ...string) string {
+func (p *testListener) begin(headers ...string) string {
 	p.t.Helper()
 	r, text := p.send("POST", "/mcp", hello, headers...)
 	id := r.Header.Get("Mcp-Session-Id")
@@ -326,7 +326,7 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
-// event parses the message in the first server-sent event of an answer.
+// event parses the message in the first server-sent event of an HTTP response.
 func event(t *testing.T, text string) (m struct {
 	Result struct {
 		ResultType        string
@@ -410,8 +410,8 @@ func TestAlwaysIsOnesOwn(t *testing.T) {
 	}
 }
 
-// TestStatsAreOnesOwn checks that the statistics of one principal do not include another principal's executions.
-func TestStatsAreOnesOwn(t *testing.T) {
+// TestStatsOfOnePrincipal checks that the statistics of one principal do not include another principal's executions.
+func TestStatsOfOnePrincipal(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	ann, bob := p.engine.As("ann"), p.engine.As("bob")
@@ -426,13 +426,13 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// gate is an upstream server whose only tool answers no call before the channel pass is closed. It sends a value to
-// the channel called whenever the tool is called.
-type gate struct{ called, pass chan struct{} }
+// gatedServer is an upstream server whose only tool answers no call before the channel pass is closed. It sends a
+// value to the channel called whenever the tool is called.
+type gatedServer struct{ called, pass chan struct{} }
 
-func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
+func newGate() gatedServer { return gatedServer{make(chan struct{}, 8), make(chan struct{})} }
 
-func (g gate) server() engine.Server {
+func (g gatedServer) server() engine.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "gate", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "pass", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -536,7 +536,7 @@ func TestQuotas(t *testing.T) {
 func TestDrainCancels(t *testing.T) {
 	t.Parallel()
 	var cancelled atomic.Bool
-	var p *place
+	var p *testListener
 	g := newGate()
 	p = open(t, func(o *web.Options) {
 		o.Limits.Drain = 50 * time.Millisecond

@@ -15,8 +15,8 @@ type permittedWriter struct {
 	control  *http.ResponseController
 	patience time.Duration
 	begins   func(http.Header)
-	permit   core.Permit // as long as which anything is written
-	begun    atomic.Bool // something was
+	permit   core.Permit // permission of the client; nothing is written after it has ended
+	begun    atomic.Bool // something was written already
 }
 
 func newWriter(w http.ResponseWriter, patience time.Duration) *permittedWriter {

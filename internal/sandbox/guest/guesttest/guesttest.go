@@ -41,10 +41,10 @@ var files embed.FS
 
 // ProgramSuite runs the test programs that are written in the language of one runtime.
 type ProgramSuite struct {
-	Runtime string // "quickjs", "python", "node", "node22", "bun", "deno"
-	Version string // of Python, which words some errors in its own way in each
-	AtOnce  int    // how many programs run at the same time; one if it is 0
-	Update  bool   // write what programs do into their files
+	Runtime string // runtime that runs the programs: "quickjs", "python", "node", "node22", "bun" or "deno"
+	Version string // version of Python; each version words some errors differently
+	AtOnce  int    // number of programs that run at the same time; 0 means 1
+	Update  bool   // write the actual outcomes into the program files instead of comparing them
 
 	// Of and Part select programs if RETORT_FULL is not set: a program runs if its index modulo Of is Part. If Of is
 	// 0, all programs run. If Own is set, the programs for which the files record an outcome of this runtime run,
@@ -98,7 +98,7 @@ func (s *ProgramSuite) testFile(t *testing.T, file string) {
 	}
 }
 
-// testPrograms runs the programs and returns when all of them have ended.
+// testPrograms runs the given programs and returns when all of them have ended.
 func (s *ProgramSuite) testPrograms(t *testing.T, programs []*testProgram) {
 	var all sync.WaitGroup
 	next := make(chan *testProgram)

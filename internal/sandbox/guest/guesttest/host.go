@@ -17,13 +17,13 @@ import (
 // TestHost is the host of a test program. It implements the servers that test programs call, and files in memory.
 type TestHost struct {
 	Files map[string]string
-	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
-	Loose bool // files can be written everywhere, and not in ./workspace/ alone
+	Part  int  // maximum number of bytes of a file that one call reads; 0 means 4 MB
+	Loose bool // files can be written everywhere, not only in ./workspace/
 
 	mu       sync.Mutex
 	calls    int
-	largest  int // bytes of one read
-	meeting  int // calls of meet under way
+	largest  int // largest number of bytes that one call has read
+	meeting  int // number of calls of the tool meet that are in progress
 	met, let onceEvent
 }
 
@@ -269,8 +269,8 @@ func (h *TestHost) answerOwnCall(c core.ToolCall) (core.CallResult, error) {
 	return jsonResult(map[string]any{}), nil
 }
 
-// answerPage answers a request for a page of a list with three pages. The first page has the request, the second is
-// empty, and the third is an error if the tool is fail.
+// answerPage answers a request for one page of a list that has three pages. The first page contains the request
+// itself, and the second is empty. The third contains two items, or is an error if the tool is fail.
 func answerPage(request json.RawMessage) (core.CallResult, error) {
 	var q struct {
 		Server, Tool string

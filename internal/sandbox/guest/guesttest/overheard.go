@@ -8,8 +8,8 @@ import (
 // OutputWatcher wraps the output of a guest and calls a function when the guest has printed a given text.
 type OutputWatcher struct {
 	io.ReadCloser
-	text string // the text to look for
-	said func() // nil after it was called
+	text string // text to look for in the guest's output
+	said func() // function to call when the text has appeared; nil after the call
 	read []byte
 }
 

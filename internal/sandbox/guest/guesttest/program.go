@@ -16,11 +16,12 @@ type testProgram struct {
 	title, name string
 	code        string
 	limits      core.Limits
-	not         string // a runtime that cannot run it
+	not         string // name of a runtime that cannot run the program
 	anyPlace    bool
 	anyWarnings bool
 	reference   string
-	want        map[string]string // how it ends, by runtime; for most only on the reference
+	// want maps runtimes to the expected outcome. Most programs list only that of the reference runtime.
+	want map[string]string
 }
 
 func (p *testProgram) expectedEnd(runtime string) string {

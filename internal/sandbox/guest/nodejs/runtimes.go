@@ -7,15 +7,17 @@ import (
 
 // Runtime describes a JavaScript runtime that can run the guest's script: Node.js, Bun or Deno.
 type Runtime struct {
-	Name string // "node", which the script says of itself too, and how the program is usually called
+	Name string // name of the runtime, such as "node"; also the usual name of its executable
 
 	// Env is the complete environment of the process.
 	Env []string
 	// Proc reports whether the runtime needs a /proc to start.
 	Proc bool
 
-	flags  []string
-	memory string // the flags that limit the heap, with %d for megabytes, or empty
+	flags []string
+	// memory holds the flags that limit the heap, with %d for the number of megabytes. It is empty if the runtime has
+	// no such flag.
+	memory string
 }
 
 // sweepAtOnce is the option that makes V8 free the memory of buffers during garbage collection. By default a

@@ -82,9 +82,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNoWords checks that a program that runs out of memory ends with the status for that, even if no memory is left
-// for an error message.
-func TestNoWords(t *testing.T) {
+// TestOutOfMemoryWithoutMessage checks that a program that runs out of memory ends with the status for that, even if
+// no memory is left for building an error message.
+func TestOutOfMemoryWithoutMessage(t *testing.T) {
 	p := code("class Starved(MemoryError):", "  @property", "  def __traceback__(self): raise MemoryError", "raise Starved")
 	p.Limits = core.Limits{Memory: 64 << 20}
 	end := newStarter(t).run(t, p, &fakeHost{})

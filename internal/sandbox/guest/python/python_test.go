@@ -44,8 +44,8 @@ func interpreter(t testing.TB) string {
 	return found
 }
 
-// folder returns a new folder that contains the guest's files.
-func folder(t testing.TB) string {
+// guestFolder returns the path of a new folder that contains the guest's files.
+func guestFolder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range GuestFiles() {
@@ -56,7 +56,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// starter starts guests with one Python interpreter.
+// starter starts guests that use the same Python interpreter.
 type starter struct{ python, dir, version string }
 
 func newStarter(t testing.TB) starter {
@@ -66,7 +66,7 @@ func newStarter(t testing.TB) starter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return starter{python, folder(t), strings.TrimSpace(string(version))}
+	return starter{python, guestFolder(t), strings.TrimSpace(string(version))}
 }
 
 // compiled compiles the guest's files, as package process does, and returns s. This saves processor time in a test
@@ -106,7 +106,8 @@ func (s starter) start(t testing.TB) (*wire.FrameConn, *guestProcess) {
 	return conn, g
 }
 
-// ends closes a guest's connection, waits until the guest has exited, and checks that it has printed no error.
+// ends closes a guest's connection and waits until the guest has exited. It fails the test if the guest has printed an
+// error.
 func ends(t testing.TB, g *guestProcess) {
 	_ = g.Close()
 	if _ = g.cmd.Wait(); g.stderr.Len() > 0 {

@@ -27,9 +27,9 @@ const (
 // MachineConfig configures the first process of a machine: the kernel modules to load, the guest's command and the
 // guest's confinement.
 type MachineConfig struct {
-	Modules []string            // of the kernel, to be loaded in this order
-	Command []string            // arguments with which Program becomes a guest, confined by Plan
-	Plan    confine.SandboxPlan // the confinement of the guest
+	Modules []string            // files of kernel modules, in the order in which they must be loaded
+	Command []string            // arguments with which Program becomes the guest
+	Plan    confine.SandboxPlan // confinement of the guest
 	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Vsock connections end
 	// when the machine is saved. The host then opens new ones.
 	Vsock bool
@@ -40,14 +40,14 @@ type MachineConfig struct {
 // WakeMessage represents the message, a line of JSON, that the host sends to a machine that it has just resumed. The
 // machine answers with an empty line.
 type WakeMessage struct {
-	Now  int64  // nanoseconds since 1970
-	Seed []byte // at least 32 bytes
+	Now  int64  // current time, in nanoseconds since 1970
+	Seed []byte // at least 32 unique random bytes
 }
 
 // GuestEnd is the message, a line of JSON, with which a machine reports that its guest has ended.
 type GuestEnd struct {
-	Status int    // exit status, or -1
-	Signal int    // that ended the guest, or 0
-	Stderr string // its first bytes
-	Failed string // why no guest was started; empty if one was
+	Status int    // exit status; -1 if a signal ended the guest or no guest was started
+	Signal int    // number of the signal that ended the guest; 0 if it exited
+	Stderr string // first bytes of the guest's standard error
+	Failed string // reason why no guest was started; empty if one was
 }

@@ -23,8 +23,8 @@ import (
 
 const (
 	maxStderr = 8 << 10
-	// inside is the id of the user that a program runs as, inside its own user namespace. Outside the namespace, this
-	// user is nobody. Package confine uses the same two ids.
+	// inside is the id, inside the guest's own user namespace, of the user that a program runs as. Outside the
+	// namespace, this user is nobody. Package confine uses the same two ids.
 	inside, nobody = 1000, 65534
 	// portTimeout bounds how long the kernel may take to find its devices.
 	portTimeout = 20 * time.Second

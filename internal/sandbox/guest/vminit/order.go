@@ -23,14 +23,14 @@ const (
 // that confirms the order. The machine starts nothing without that byte.
 type CommandOrder struct {
 	Files []OrderFile
-	Plan  confine.SandboxPlan // its mounts are from CommandRoot
-	Stdin int64               // bytes
+	Plan  confine.SandboxPlan // confinement of the command; the sources of its mounts are relative to CommandRoot
+	Stdin int64               // size of the standard input, in bytes
 }
 
 // OrderFile describes a file that is created in the machine for a command. Every user may read and execute it.
 type OrderFile struct {
-	Path string // absolute
-	Size int64  // bytes
+	Path string // absolute path of the file for the command
+	Size int64  // size of the file, in bytes
 }
 
 // The kinds of parts in which a machine sends back a command's result. The parts carry the command's output while it
@@ -43,8 +43,8 @@ const (
 )
 
 const (
-	maxOrder = 1 << 20  // of an Order's JSON, in bytes
-	maxPart  = 64 << 10 // of what comes back, in bytes
+	maxOrder = 1 << 20  // maximum size of an order's JSON, in bytes
+	maxPart  = 64 << 10 // maximum size of one part, in bytes
 	standsBy = '\n'
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// sent returns the bytes that CommandOrder.SendTo writes for an order with one file.
-func sent(t testing.TB, content string, size int64, stdin string, stands error) ([]byte, error) {
+// sentOrder returns the bytes that CommandOrder.SendTo writes for an order that has one file.
+func sentOrder(t testing.TB, content string, size int64, stdin string, stands error) ([]byte, error) {
 	t.Helper()
 	o := CommandOrder{Files: []OrderFile{{Path: "/usr/bin/tool", Size: size}}, Stdin: int64(len(stdin))}
 	var wire bytes.Buffer
@@ -21,7 +21,7 @@ func sent(t testing.TB, content string, size int64, stdin string, stands error) 
 }
 
 func TestOrder(t *testing.T) {
-	whole, err := sent(t, "program", 7, "input", nil)
+	whole, err := sentOrder(t, "program", 7, "input", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +43,10 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	other := errors.New("another file")
-	if part, err := sent(t, "program", 7, "input", other); !errors.Is(err, other) || bytes.HasSuffix(part, []byte{standsBy}) {
+	if part, err := sentOrder(t, "program", 7, "input", other); !errors.Is(err, other) || bytes.HasSuffix(part, []byte{standsBy}) {
 		t.Errorf("%q %v", part, err)
 	}
-	if _, err := sent(t, "prog", 7, "", nil); err == nil {
+	if _, err := sentOrder(t, "prog", 7, "", nil); err == nil {
 		t.Error("a file that is too short was sent")
 	}
 }

@@ -63,7 +63,7 @@ type controlConn struct {
 
 	mu    sync.Mutex
 	conn  *os.File
-	there chan struct{} // closed when the host was there for the first time
+	there chan struct{} // closed when the host has connected for the first time
 }
 
 // followHost handles the host's messages on its control connections, one connection after the other.

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLead checks that forwardHosts connects a guest to one host after the other, as happens when a machine is saved
-// and resumed. Output of the guest while there is no host must arrive at the next host.
-func TestLead(t *testing.T) {
+// TestForwardHosts checks that forwardHosts connects a guest to one host after the other, as happens when a machine is
+// saved and resumed. What the guest writes while no host is connected must arrive at the next host.
+func TestForwardHosts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "host")
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

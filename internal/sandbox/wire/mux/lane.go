@@ -13,15 +13,15 @@ import (
 type MuxStream struct {
 	mux     *StreamMux
 	id      uint32
-	changed sync.Cond // guarded by the lock of mux
+	changed sync.Cond // signalled when any field below changes; uses the mutex of mux
 
-	in      [][]byte // not yet read
-	waiting int      // bytes in it
-	owed    int      // bytes that were read and not yet acknowledged
-	credit  int      // bytes that may be sent
-	ended   bool     // nothing more comes
-	gone    bool     // the other side has closed it
-	done    bool     // nothing more is sent
+	in      [][]byte // received data that has not been read yet
+	waiting int      // number of bytes in the field in
+	owed    int      // number of bytes that were read but not yet acknowledged to the other side
+	credit  int      // number of bytes that the other side currently has room for
+	ended   bool     // the other side has announced that it sends no more data
+	gone    bool     // the other side has closed the stream
+	done    bool     // this side has announced that it sends no more data
 	closed  bool
 	read    waitDeadline
 	write   waitDeadline
@@ -32,7 +32,7 @@ type MuxStream struct {
 type waitDeadline struct {
 	passed bool
 	timer  *time.Timer
-	turn   int // identifies the current timer
+	turn   int // number of the current timer, so that an earlier timer that fires late is ignored
 }
 
 // Read implements net.Conn.

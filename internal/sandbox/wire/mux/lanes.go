@@ -18,18 +18,18 @@ import (
 
 const (
 	kindData   = iota + 1
-	kindWindow // the number is the number of additional bytes that may be sent
+	kindWindow // number says how many more bytes the receiver of this frame may send
 	kindOpen
-	kindEnd   // nothing more is sent in that stream
-	kindClose // and incoming data is discarded
+	kindEnd   // the sender of this frame sends no more data in the stream
+	kindClose // like kindEnd, and the sender of this frame discards data that it receives in the stream
 )
 
 const (
-	// MaxStreams bounds the number of concurrent streams in addition to the first.
+	// MaxStreams bounds the number of concurrently open streams. Stream 0 does not count.
 	MaxStreams = 128
-	// windowSize bounds the number of bytes that have arrived in a stream and were not read yet.
+	// windowSize bounds the number of bytes of a stream that have arrived but have not been read yet.
 	windowSize   = 256 << 10
-	maxFrameData = 32 << 10 // maximum data in one frame
+	maxFrameData = 32 << 10 // maximum number of data bytes in one frame
 	headerSize   = 1 + 4 + 4
 )
 
@@ -38,15 +38,17 @@ type StreamMux struct {
 	rw     io.ReadWriteCloser
 	accept func(*MuxStream)
 
-	opening sync.Mutex // streams are announced in their order
+	// opening is held while a stream is numbered and announced, so that streams are announced in the order of their
+	// numbers.
+	opening sync.Mutex
 	writing sync.Mutex
-	frame   []byte // that is being written
+	frame   []byte // buffer for the frame that is being written
 
 	mu    sync.Mutex
 	lanes map[uint32]*MuxStream
 	next  uint32
-	err   error         // the reason why the connection ended
-	over  chan struct{} // closed then
+	err   error         // the reason why the connection ended; nil while it works
+	over  chan struct{} // closed when the connection has ended
 }
 
 // New returns one end of the connection rw. If accept is not nil, the other end can open streams. accept is then
@@ -215,7 +217,7 @@ func PeekFirst(stream io.Reader) io.Reader { return &peekReader{in: stream} }
 
 type peekReader struct {
 	in   io.Reader
-	left uint32 // of the frame
+	left uint32 // number of unread data bytes of the current frame
 }
 
 func (b *peekReader) Read(p []byte) (int, error) {

@@ -18,8 +18,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// both returns both ends of a connection, near and far. accept is called for each stream that far opens.
-func both(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
+// newMuxPair returns two connected StreamMuxes, near and far. The function accept is called for each stream that far
+// opens, so it runs at near's end.
+func newMuxPair(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
 	near, far = New(a, accept), New(b, nil)
@@ -42,9 +43,9 @@ func random(n int) []byte {
 	return data
 }
 
-// TestLanes checks that many concurrent streams carry data unchanged in both directions, and that closing one
-// direction keeps the other open.
-func TestLanes(t *testing.T) {
+// TestStreams checks that many concurrent streams (also called lanes) carry data unchanged in both directions, and that
+// closing one direction of a stream keeps the other open.
+func TestStreams(t *testing.T) {
 	echo := func(l *MuxStream) {
 		defer l.Close()
 		data, err := io.ReadAll(l)
@@ -52,7 +53,7 @@ func TestLanes(t *testing.T) {
 			_, _ = l.Write(data)
 		}
 	}
-	near, far := both(t, echo)
+	near, far := newMuxPair(t, echo)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -88,7 +89,7 @@ func TestLanes(t *testing.T) {
 func TestUnreadLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *MuxStream, 1)
-		_, far := both(t, func(l *MuxStream) { opened <- l })
+		_, far := newMuxPair(t, func(l *MuxStream) { opened <- l })
 		l, err := far.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +121,7 @@ func TestUnreadLane(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		near, far := both(t, nil)
+		near, far := newMuxPair(t, nil)
 		l := near.FirstStream()
 		_ = l.SetReadDeadline(time.Now().Add(time.Second))
 		if _, err := l.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -141,10 +142,10 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestMost checks that at most MaxStreams streams can be open. Another stream can be opened only after one was
+// TestMaxStreams checks that at most MaxStreams streams can be open. Another stream can be opened only after one was
 // closed.
-func TestMost(t *testing.T) {
-	_, far := both(t, func(l *MuxStream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
+func TestMaxStreams(t *testing.T) {
+	_, far := newMuxPair(t, func(l *MuxStream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
 	var open []*MuxStream
 	for range MaxStreams {
 		l, err := far.Open()
@@ -213,8 +214,8 @@ func lanesFrom(n int) string {
 	return s.String()
 }
 
-// TestOneOpens checks that a StreamMux without accept treats the opening of a stream as a protocol violation.
-func TestOneOpens(t *testing.T) {
+// TestOpeningRefused checks that a StreamMux without accept treats the opening of a stream as a protocol violation.
+func TestOpeningRefused(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()
 	if err := New(a, nil).ServeFrames(); err == nil || !strings.HasPrefix(err.Error(), "mux: ") {

@@ -38,7 +38,8 @@ func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	return e
 }
 
-// guestSide accesses the shared memory for the guest. It is never closed, because the guest ends by exiting.
+// guestSide accesses the shared memory for the guest. It has no method for unmapping the memory, because the guest
+// ends by exiting.
 type guestSide struct {
 	memory mappedMemory
 	nonce  [8]byte
@@ -57,7 +58,8 @@ func (*guestSide) setMet() {}
 
 func (*guestSide) mayWait() (done func(), ok bool) { return func() {}, true }
 
-// pauseSpin yields the processor in every 64th round, which is about every ten microseconds.
+// pauseSpin implements ringSide. It yields the processor in every 64th round of polling, which is about every ten
+// microseconds.
 func (*guestSide) pauseSpin(n int) {
 	if n%64 == 63 {
 		yieldProcessor()

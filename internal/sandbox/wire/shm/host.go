@@ -30,8 +30,8 @@ type HostEnd struct {
 	memory *SharedMemory
 
 	begun, plain bool
-	answered     bool        // this side sees what the guest writes
-	proven       atomic.Bool // and the guest sees what this side writes
+	answered     bool        // the engine has seen data that the guest wrote to the memory
+	proven       atomic.Bool // the guest has confirmed that it sees what the engine writes to the memory
 }
 
 // CreateMemory creates a file of Size bytes at path, which must not exist. Every user may write to the file, because
@@ -181,8 +181,8 @@ func (h *HostEnd) isUsable() bool {
 	return h.proven.Load()
 }
 
-// SendBell wakes a guest that supports shared memory, although there is no data for it. No write to the stream may be
-// in progress.
+// SendBell sends a bell over the stream: a message without data that wakes a sleeping guest. The guest must support
+// shared memory. No other write to the stream may be in progress.
 func SendBell(stream io.Writer) error {
 	_, err := stream.Write(appendHeader(nil, 0, bellFrame))
 	return err
@@ -192,8 +192,8 @@ func SendBell(stream io.Writer) error {
 // access the memory.
 func (h *HostEnd) IsUsed() bool { return h.isUsable() }
 
-// setMet implements ringSide. When the guest's answer has appeared in the shared memory, setMet writes there that the
-// engine has seen it. Both ends then know that the other one can access the memory.
+// setMet implements ringSide. When the guest's answer has appeared in the shared memory, setMet writes a confirmation
+// there. Both ends then know that the other one can access the memory.
 func (h *HostEnd) setMet() {
 	var answer [8]byte
 	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestPatience checks that spinPolicy keeps spinning while data arrives at once, spins rarely otherwise, and spins
-// again when the other end is awake.
-func TestPatience(t *testing.T) {
+// TestSpinPolicy checks that spinPolicy keeps spinning while data arrives immediately, spins rarely otherwise, and
+// spins again when the other end is awake.
+func TestSpinPolicy(t *testing.T) {
 	p := newPatience(immediateTime)
 	tries := func(waits int, took time.Duration) (n int) {
 		for range waits {

@@ -34,40 +34,40 @@ const Descriptor = 100
 const Size = 256 << 10
 
 const (
-	usedSize    = pageSize + 2*ringSize // used bytes of the file
+	usedSize    = pageSize + 2*ringSize // number of bytes of the file that are in use
 	pageSize    = 4096
-	ringSize    = 64 << 10 // size of the ring of a direction, in bytes; a power of two
+	ringSize    = 64 << 10 // size in bytes of the ring buffer for one direction; must be a power of two
 	headerSize  = 8
-	maxRingPart = ringSize / 4 // longer parts are sent over the stream
-	maxPart     = 1 << 30      // maximum length of a part
-	lengthMark  = 1 << 31      // bit that is set in the length of a header
-	bellFrame   = ^uint32(0)   // takes the place of a part's number
+	maxRingPart = ringSize / 4 // maximum length of a part in a ring, in bytes; longer parts are sent over the stream
+	maxPart     = 1 << 30      // maximum length of any part, in bytes
+	lengthMark  = 1 << 31      // bit that is set in the length field of each part's header
+	bellFrame   = ^uint32(0)   // value in place of a part's number that marks a bell
 )
 
-// Offsets of the control words in the shared memory file. Each end of the connection writes only its own words, which
-// are in cache lines of their own.
+// atMagic and the following constants are offsets of the control words in the shared memory file. Each end of the
+// connection writes only its own words, which are in cache lines of their own.
 const (
-	atMagic  = 0  // by the host: magic, then a random number
-	atNonce  = 8  // eight bytes
-	atAnswer = 64 // by the guest: the number, inverted
-	atProven = 16 // by the host after it has seen the answer: the number again
-	atSeen   = 72 // by the guest after it has seen that: the number
+	atMagic  = 0  // written by the host: a constant that marks a shared memory file, followed by a random number
+	atNonce  = 8  // the host's random number, eight bytes
+	atAnswer = 64 // written by the guest: the host's random number with all bits inverted
+	atProven = 16 // written by the host after it has seen the guest's answer: the random number again
+	atSeen   = 72 // written by the guest after it has seen atProven: the random number again
 	toHost   = 1024
 	toGuest  = 2048
 	// writtenOffset and the following constants are offsets of control words that exist once for each direction.
-	writtenOffset  = 0   // by the writer: the end of the ring's data, modulo 2³²
-	streamedOffset = 4   // by the writer: number of parts sent over the stream
-	takenOffset    = 128 // by the reader: the beginning of the ring's data
-	sleepsOffset   = 256 // by the reader: odd while it sleeps
+	writtenOffset  = 0   // written by the writer: position of the end of the ring's data, modulo 2³²
+	streamedOffset = 4   // written by the writer: number of parts that it has sent over the stream
+	takenOffset    = 128 // written by the reader: position of the beginning of the ring's data, modulo 2³²
+	sleepsOffset   = 256 // written by the reader: a counter that is odd while the reader sleeps
 )
 
-const memoryMagic = 0x676e6972_746f7465 // "etotring"
+const memoryMagic = 0x676e6972_746f7465 // the bytes of "etotring"
 
 // memoryAccess reads and writes the shared memory for one end. The other end sees stores in the order of the calls. A
 // load is executed only after earlier stores are visible to the other end.
 type memoryAccess interface {
 	loadWord(at int64) (uint32, error)
-	loadTwo(at int64) (first, second uint32, err error) // both words at once
+	loadTwo(at int64) (first, second uint32, err error) // loads the word at the offset and the next word together
 	storeWord(at int64, word uint32) error
 	readAt(at int64, to []byte) error
 	writeAt(at int64, from []byte) error
@@ -83,7 +83,7 @@ func brokenError(format string, args ...any) error {
 // RingEnd represents one end of a connection. One goroutine may read while another one writes.
 type RingEnd struct {
 	stream io.ReadWriter
-	mem    memoryAccess // nil without shared memory
+	mem    memoryAccess // nil if this connection has no shared memory
 	side   ringSide
 	waits  *spinPolicy
 	reader ringReader
@@ -103,27 +103,27 @@ type ringSide interface {
 }
 
 type ringReader struct {
-	base, data int64 // offsets of the direction's words and bytes
-	taken      uint32
-	told       uint32 // the value of taken that the other side knows
-	sleeps     uint32
-	next       uint32 // the number of the next part
-	parts      uint32 // number of parts that came over the stream
-	records    []byte // copied from the ring, not yet parsed
-	buffer     []byte // holds in
-	in         []byte // data of the stream, not yet parsed
-	held       []byte // part that is arriving: its data so far
-	rest       int    // and the number of bytes that are still to come
+	base, data     int64 // offsets in the file: of the direction's control words, and of its ring
+	taken          uint32
+	announcedTaken uint32 // the value of taken that was last written to the memory for the other side
+	sleeps         uint32
+	next           uint32 // the number of the next part to read
+	parts          uint32 // number of parts that have arrived over the stream
+	records        []byte // bytes that were copied from the ring and not parsed yet
+	buffer         []byte // memory that the field in points into
+	in             []byte // bytes that were read from the stream and not parsed yet
+	held           []byte // data received so far of the part that is arriving over the stream
+	missingBytes   int    // number of bytes of that part that have not arrived yet
 }
 
 type ringWriter struct {
-	base, data int64
-	written    uint32
-	streamed   uint32
-	next       uint32
-	rung       uint32 // the sleep for which a bell was sent
-	slept      bool   // the other side slept the last time
-	record     []byte
+	base, data  int64
+	written     uint32
+	streamed    uint32
+	next        uint32
+	belledSleep uint32 // value of the reader's sleep counter for which a bell was last sent
+	peerSlept   bool   // the other side was asleep at the previous write
+	record      []byte
 }
 
 func newEnd(stream io.ReadWriter, mem memoryAccess, in, out int64, soon time.Duration) *RingEnd {
@@ -149,9 +149,9 @@ func (e *RingEnd) Read(b []byte) (int, error) {
 			r.held = r.held[n:]
 			return n, nil
 		}
-		if r.rest > 0 {
-			n, err := e.stream.Read(b[:min(len(b), r.rest)])
-			r.rest -= n
+		if r.missingBytes > 0 {
+			n, err := e.stream.Read(b[:min(len(b), r.missingBytes)])
+			r.missingBytes -= n
 			return n, err
 		}
 		if ok, err := e.HasInput(); err != nil {
@@ -187,7 +187,7 @@ func (e *RingEnd) waitForInput() error {
 // It also returns true if only the beginning of a part has arrived so far.
 func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
-	if len(r.held) > 0 || r.rest > 0 {
+	if len(r.held) > 0 || r.missingBytes > 0 {
 		return true, nil
 	}
 	if len(r.records) == 0 {
@@ -227,8 +227,8 @@ func (e *RingEnd) takeFromRing() error {
 		return err
 	}
 	r.records, r.taken = records, end
-	if r.taken-r.told > ringSize/4 {
-		r.told = r.taken
+	if r.taken-r.announcedTaken > ringSize/4 {
+		r.announcedTaken = r.taken
 		return e.mem.storeWord(r.base+takenOffset, r.taken)
 	}
 	return nil
@@ -276,7 +276,7 @@ func (r *ringReader) takePart() (bool, error) {
 		}
 		r.in = r.in[headerSize:]
 		here := min(n, len(r.in))
-		r.held, r.in, r.rest = r.in[:here], r.in[here:], n-here
+		r.held, r.in, r.missingBytes = r.in[:here], r.in[here:], n-here
 		r.next++
 		r.parts++
 		return true, nil
@@ -310,7 +310,7 @@ func (e *RingEnd) ReadStream() error {
 	return err
 }
 
-const checksPerClockRead = 16 // checks between two readings of the clock
+const checksPerClockRead = 16 // number of input checks between two readings of the clock
 
 // SpinUntil spins for a short time, if spinning has paid before. It stops at the deadline, unless the deadline is
 // zero. It reports whether data has arrived in the ring.
@@ -461,14 +461,14 @@ var noPart [headerSize]byte
 func (e *RingEnd) wakePeer() error {
 	w := &e.writer
 	state, err := e.mem.loadWord(w.base + sleepsOffset)
-	slept := w.slept
-	if w.slept = state&1 != 0; slept && !w.slept {
+	peerSlept := w.peerSlept
+	if w.peerSlept = state&1 != 0; peerSlept && !w.peerSlept {
 		e.waits.notePeerAwake()
 	}
-	if err != nil || !w.slept || state == w.rung {
+	if err != nil || !w.peerSlept || state == w.belledSleep {
 		return nil //nolint:nilerr // a side without shared memory is always awake
 	}
-	w.rung = state
+	w.belledSleep = state
 	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bellFrame))
 	return err
 }

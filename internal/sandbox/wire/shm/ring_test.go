@@ -24,7 +24,7 @@ type pair struct {
 	host   *HostEnd
 	guest  *RingEnd
 	memory *SharedMemory
-	stream net.Conn // the guest's end
+	stream net.Conn // the guest's end of the stream
 }
 
 func made(t testing.TB) *SharedMemory {
@@ -37,8 +37,8 @@ func made(t testing.TB) *SharedMemory {
 	return m
 }
 
-// opened opens a file and returns its descriptor.
-func opened(t testing.TB, path string) int {
+// openDescriptor opens a file and returns its descriptor.
+func openDescriptor(t testing.TB, path string) int {
 	t.Helper()
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -47,8 +47,8 @@ func opened(t testing.TB, path string) int {
 	return fd
 }
 
-// connected returns the two ends of a new stream.
-func connected(t testing.TB) (a, b net.Conn) {
+// newStream returns the two ends of a new stream.
+func newStream(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -66,12 +66,12 @@ func connected(t testing.TB) (a, b net.Conn) {
 	return ends[0], ends[1]
 }
 
-// meet creates a connection and sends the first message from the guest to the host.
-func meet(t testing.TB) *pair {
+// newMeetingPair creates a connection and sends the first message from the guest to the host.
+func newMeetingPair(t testing.TB) *pair {
 	t.Helper()
-	a, b := connected(t)
+	a, b := newStream(t)
 	m := made(t)
-	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, m.FilePath())), m, b}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, openDescriptor(t, m.FilePath())), m, b}
 	if p.guest == nil {
 		t.Fatal("no guest")
 	}
@@ -113,10 +113,10 @@ func (p *pair) talk(t testing.TB) {
 	}
 }
 
-// TestTalk checks that data of many sizes arrives unchanged in both directions at once, even if reader and writer
-// pause at random.
-func TestTalk(t *testing.T) {
-	p := meet(t)
+// TestDataOfManySizes checks that data of many sizes arrives unchanged in both directions at the same time, even if
+// reader and writer pause at random.
+func TestDataOfManySizes(t *testing.T) {
+	p := newMeetingPair(t)
 	p.talk(t)
 	const total = 8 << 20
 	said := func(seed uint64) []byte {
@@ -178,9 +178,9 @@ func pause(r *rand.Rand) {
 	}
 }
 
-// TestBell checks that a sleeping reader is always woken when data arrives, in both directions.
-func TestBell(t *testing.T) {
-	p := meet(t)
+// TestSleepingReaderWakes checks that a sleeping reader is always woken when data arrives, in both directions.
+func TestSleepingReaderWakes(t *testing.T) {
+	p := newMeetingPair(t)
 	p.talk(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 50 {
@@ -210,9 +210,9 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// TestEnd checks that data written before the stream is closed can still be read.
-func TestEnd(t *testing.T) {
-	p := meet(t)
+// TestReadAfterClose checks that data written before the stream is closed can still be read.
+func TestReadAfterClose(t *testing.T) {
+	p := newMeetingPair(t)
 	p.talk(t)
 	for _, s := range []string{"last", " words"} {
 		if _, err := p.guest.Write([]byte(s)); err != nil {
@@ -226,9 +226,9 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestPlain checks that a HostEnd passes data on unchanged for a guest without shared memory.
-func TestPlain(t *testing.T) {
-	a, b := connected(t)
+// TestPlainStream checks that a HostEnd passes data on unchanged for a guest without shared memory.
+func TestPlainStream(t *testing.T) {
+	a, b := newStream(t)
 	h := NewHost(a, made(t), 0)
 	say(t, b, "\x00hello")
 	expect(t, h, "\x00hello")
@@ -238,16 +238,16 @@ func TestPlain(t *testing.T) {
 	expect(t, b, "plain")
 }
 
-// TestOther checks that a copy of the memory's file and other files are not used as the shared memory.
-func TestOther(t *testing.T) {
-	a, b := connected(t)
+// TestForeignFiles checks that a copy of the memory's file and other files are not used as the shared memory.
+func TestForeignFiles(t *testing.T) {
+	a, b := newStream(t)
 	m := made(t)
 	data, err := os.ReadFile(m.FilePath())
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err != nil || os.WriteFile(copied, data, 0o600) != nil {
 		t.Fatal(err)
 	}
-	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, copied)), m, b}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, openDescriptor(t, copied)), m, b}
 	for range 20 {
 		say(t, p.guest, "ping")
 		expect(t, p.host, "ping")
@@ -297,7 +297,7 @@ func TestHostile(t *testing.T) {
 		{"an empty part over the stream", nil, 0, part(lengthMark, 1)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := meet(t)
+			p := newMeetingPair(t)
 			f := p.memory.file
 			for at, b := range map[int64][]byte{mine: c.ring, toHost + writtenOffset: word(c.end)} {
 				if _, err := f.WriteAt(b, at); err != nil {
@@ -316,7 +316,7 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	t.Run("a smaller file", func(t *testing.T) {
-		p := meet(t)
+		p := newMeetingPair(t)
 		p.talk(t)
 		if err := p.memory.file.Truncate(0); err != nil {
 			t.Fatal(err)
@@ -354,10 +354,10 @@ func FuzzHost(f *testing.F) {
 func BenchmarkTurn(b *testing.B) {
 	for _, kind := range []string{"ring", "stream"} {
 		b.Run(kind, func(b *testing.B) {
-			p := meet(b)
+			p := newMeetingPair(b)
 			host, guest := io.ReadWriter(p.host), io.ReadWriter(p.guest)
 			if kind == "stream" {
-				host, guest = connected(b)
+				host, guest = newStream(b)
 			}
 			go func() {
 				buffer := make([]byte, 200)

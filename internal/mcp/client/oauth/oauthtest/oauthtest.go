@@ -25,14 +25,14 @@ type Rules struct {
 	Change func(document string, m map[string]any)
 	// Hook may answer a request itself. It reports whether it did.
 	Hook    func(w http.ResponseWriter, r *http.Request) bool
-	Lasts   int    // seconds for which an access token is good
-	Rotates bool   // a refresh makes the refresh token worthless
-	Grace   bool   // but not before the new one is used, if it rotates
-	Scope   string // that the first refusal names; "read" if empty
-	Issuer  string // that the redirect names; its own if empty, "-" for none
-	Deny    string // what the person is answered with, such as "access_denied"
+	Lasts   int    // lifetime of an access token, in seconds; 0 means that it never expires
+	Rotates bool   // a refresh returns a new refresh token and invalidates the old one
+	Grace   bool   // with Rotates, the old refresh token stays valid until the new one is used
+	Scope   string // scope that the server's first refusal names; empty means "read"
+	Issuer  string // issuer that the redirect names; empty means the server's own issuer, "-" means none
+	Deny    string // error code with which the login is refused, such as "access_denied"
 	Client  [2]string
-	Polls   []string // error codes of the first token requests of a device, such as "slow_down"
+	Polls   []string // error codes for the first token requests of a device login, such as "slow_down"
 	Bare    bool     // refusals have no WWW-Authenticate header
 	// Inside answers requests to the MCP endpoint that have a valid token. If it is nil, a default MCP server with
 	// three tools answers them.
@@ -41,8 +41,8 @@ type Rules struct {
 
 // Server serves the MCP endpoint and the authorization endpoints on this machine.
 type Server struct {
-	URL  string // of the MCP endpoint
-	Root string // its issuer
+	URL  string // address of the MCP endpoint
+	Root string // issuer of the authorization server
 
 	listener net.Listener
 	http     *http.Server
@@ -50,19 +50,19 @@ type Server struct {
 	mu       sync.Mutex
 	rules    Rules
 	counts   map[string]int
-	clients  map[string]string // secret by id
+	clients  map[string]string // maps client ids to secrets
 	codes    map[string]grant
 	access   map[string]grant
 	refresh  map[string]grant
-	spent    map[string]string // by a refresh token, the one that was given for which it was
-	devices  map[string]bool   // by device code: the person has agreed
-	sent     []http.Header     // of requests to the MCP endpoint
+	spent    map[string]string // maps a refresh token to the earlier refresh token that was exchanged for it
+	devices  map[string]bool   // maps device codes to whether the user has approved
+	sent     []http.Header     // headers of the requests to the MCP endpoint
 	Revoked  []string
-	Secrets  []string // all values that must be redacted
+	Secrets  []string // all values that clients must redact
 	requests []url.Values
 }
 
-// grant describes an access that the user has approved: for which client, redirect address, scope and resource.
+// grant describes an access that the user has approved: the client, redirect address, scope and resource.
 type grant struct {
 	client, redirect, challenge, scope, resource string
 	until                                        time.Time
@@ -143,7 +143,7 @@ func (s *Server) Expire(all bool) {
 	}
 }
 
-// Agree approves all pending device logins. It simulates a user entering the code.
+// Agree approves all pending device logins. It simulates a user who enters the code.
 func (s *Server) Agree() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +233,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	s.document(w, "register", m, http.StatusCreated)
 }
 
-// authorize serves the authorization endpoint. It agrees at once, without a user.
+// authorize serves the authorization endpoint. It approves each request immediately, without a user.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
