@@ -102,13 +102,7 @@ func (x *programExecution) rehearse(ctx context.Context, calls *expectedCalls, v
 	program := v.Program
 	program.ID, program.Limits = x.req.ID, x.req.Limits
 	program.Limits.Timeout = limited
-	inside, stop := context.WithCancel(ctx)
-	defer stop()
-	run.halt.begin(stop)
-	run.attachCommands(box)
-	host, disconnect := run.openNetwork()
-	result, err := box.Run(inside, program, host)
-	disconnect()
+	result, err := run.runInSandbox(ctx, box, program)
 	if result.Status != core.StatusOK {
 		calls.notePartial()
 	}

@@ -241,13 +241,7 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
 	inside, ran := x.beginStep(ctx, core.StepSandbox, x.newEvent(core.EventVerdict))
-	inside, stop := context.WithCancel(inside)
-	defer stop()
-	x.halt.begin(stop)
-	x.attachCommands(sandbox)
-	host, disconnect := x.openNetwork()
-	result, err := sandbox.Run(inside, verdict.Program, host)
-	disconnect()
+	result, err := x.runInSandbox(inside, sandbox, verdict.Program)
 	x.rehearsal.End()
 	ran(core.AuditEvent{Status: string(result.Status)})
 	if err != nil {
@@ -271,6 +265,19 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	o := report.MakeOutcome(result, x.reportOptions())
 	o.Stats.SandboxWhy = spec.Floor.Why
 	return x.closeWith(x.describeResult(ctx, o))
+}
+
+// runInSandbox runs a program in a sandbox that was prepared for it, and connects it to its tools, commands and network.
+func (x *programExecution) runInSandbox(
+	ctx context.Context, s sandbox.Sandbox, program core.CheckedProgram,
+) (sandbox.RunReport, error) {
+	inside, stop := context.WithCancel(ctx)
+	defer stop()
+	x.halt.begin(stop)
+	x.attachCommands(s)
+	host, disconnect := x.openNetwork()
+	defer disconnect()
+	return s.Run(inside, program, host)
 }
 
 // checkProgram checks the program. If the program names something unknown, or a tool of which only the definition is
