@@ -50,3 +50,22 @@ func TestCompactIsNotPossible(t *testing.T) {
 		}
 	}
 }
+
+// TestBriefCall checks that a brief call names all parameters, and which of them are optional.
+func TestBriefCall(t *testing.T) {
+	tool := func(name, properties, required string) *core.Tool {
+		return &core.Tool{Server: "crm", Name: name, TypeScript: name, Python: name, InputSchema: []byte(
+			`{"type":"object","properties":{` + properties + `},"required":[` + required + `]}`,
+		)}
+	}
+	many := `"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"string"},"f":{"type":"string"},"x-y":{"type":"string"}`
+	tools := []*core.Tool{
+		tool("get", `"id":{"type":"string"},"fields":{"type":"array"}`, `"id"`), tool("search", many, `"b"`), tool("ping", "", ""),
+	}
+	ts := core.NewToolset([]*core.ToolServer{{Name: "crm", TypeScript: "crm", Python: "crm", Tools: tools}})
+	for i, want := range []string{"crm.get(id, fields?)", `crm.search({a?, b, c?, d?, e?, f?, "x-y"?})`, "crm.ping()"} {
+		if got := BriefCall(ts, tools[i]); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -67,6 +67,33 @@ func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 	return orderedCall(ts.QualifiedName(t), buildTypes(t))
 }
 
+// maxBriefNames bounds the number of parameters that BriefCall names.
+const maxBriefNames = 20
+
+// BriefCall returns the call of a tool with the names of its parameters, without their types: as in PositionalCall or, if
+// that is not possible, as one object, such as crm.searchRecords({objectType, filters?}).
+func BriefCall(ts *core.Toolset, t *core.Tool) string {
+	if call := PositionalCall(ts, t); call != "" {
+		return call
+	}
+	var names []string
+	for _, f := range buildTypes(t).input.node.fields {
+		if len(names) == maxBriefNames {
+			names = append(names, "…")
+			break
+		}
+		name := bareName(f.name)
+		if !f.required {
+			name += "?"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ts.QualifiedName(t) + "()"
+	}
+	return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
+}
+
 func orderedCall(name string, types *toolTypes) string {
 	params := positionalParams(types.input.node)
 	if len(params) == 0 || len(params) > maxOrdered {
