@@ -63,7 +63,7 @@ func (st *Stores) RegisterSecrets() { st.registerSettings(st.config.Settings) }
 // UserDir returns the directory of the user's keys, or "" if it is not known.
 func (st *Stores) UserDir() home.User { return home.UserDir(st.source.Keys) }
 
-// DataDir returns the configured data directory, or "" if there is none.
+// DataDir returns the configured data directory, or "" if no directory is configured.
 func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
 
 // MasterKeys returns the places where the user's master key can be stored. The master key encrypts the keys of

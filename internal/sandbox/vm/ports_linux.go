@@ -20,7 +20,7 @@ type machinePorts struct {
 	far             []*os.File
 	answers, events *bufio.Reader
 
-	shared *shm.SharedMemory // memory that the machine shares with the engine; nil if there is none
+	shared *shm.SharedMemory // memory that the machine shares with the engine; nil if it shares no memory
 
 	// pid is the process id of the monitor once the monitor runs. over is closed when the monitor has ended.
 	pid  int
