@@ -197,12 +197,24 @@ func (h *MemoryHold) TryGrow(n int64) bool {
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// ExtendHold adds the amount n to the hold if the pool has enough left. It does so even if requests are waiting or the
-// owner exceeds its share.
-func (h *MemoryHold) ExtendHold(n int64) bool {
+// ExtendUpTo adds the amount n to the hold, or as much as the pool has left, and returns what it has added. It does so
+// even if requests are waiting or the owner exceeds its share.
+func (h *MemoryHold) ExtendUpTo(n int64) int64 {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
-	return h.extendBy(n)
+	n = max(0, min(n, h.pool.total-h.pool.used))
+	h.extendBy(n)
+	return n
+}
+
+// Amount returns the amount that is held. A nil MemoryHold holds nothing.
+func (h *MemoryHold) Amount() int64 {
+	if h == nil {
+		return 0
+	}
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	return h.n
 }
 
 func (h *MemoryHold) extendBy(n int64) bool {

@@ -1,0 +1,251 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/base/memory"
+)
+
+const (
+	// spoolStall bounds how long a message waits for room on disk while nothing changes: no other message frees its
+	// room, and the first message in the queue does not grow. It is only reached if a server stops in the middle of a
+	// message.
+	spoolStall = 30 * time.Second
+	// reserveStep is the number of bytes that a message takes from the reserve at a time.
+	reserveStep = 1 << 20
+)
+
+// spoolRoom divides the disk space for large messages. Messages that arrive at the same time could each hold a part of
+// the space and all wait for more. Therefore, messages grow without order only while half of the space is free. After
+// that, they wait in a queue, and only the first of them grows. It can also use the reserve, a quarter of the space.
+// When it is complete and was read, it frees its space for the next one.
+type spoolRoom struct {
+	total   int64              // bytes of shared and reserve together
+	shared  *memory.MemoryPool // space for all messages
+	reserve *memory.MemoryPool // space for the first message of the queue
+
+	mu       sync.Mutex
+	arriving int           // number of incomplete messages that do not wait for space
+	complete int           // number of complete messages, which will free their space
+	queue    []*spoolHold  // messages that have waited for space, in order; each stays until it frees its space
+	changed  chan struct{} // closed and replaced by a new channel whenever a waiting message should try again
+}
+
+// newSpoolRoom returns a spoolRoom of total bytes. first is the number of bytes that each message takes at its start.
+func newSpoolRoom(total, first int64) *spoolRoom {
+	reserved := total / 4
+	return &spoolRoom{
+		total: total, shared: memory.NewPool(total-reserved, max(total/4, first)), reserve: memory.NewPool(reserved, reserved),
+		changed: make(chan struct{}),
+	}
+}
+
+// UsedBytes returns the number of bytes that all messages hold.
+func (r *spoolRoom) UsedBytes() int64 { return r.shared.UsedBytes() + r.reserve.UsedBytes() }
+
+// spoolHold is the disk space of one message. A nil spoolHold holds nothing.
+type spoolHold struct {
+	room            *spoolRoom
+	server          string
+	shared, reserve *memory.MemoryHold
+	bytes           int64 // number of bytes held
+
+	state  holdState // guarded by room.mu
+	queued bool      // the message is in room.queue; guarded by room.mu
+}
+
+// holdState says what a message does with its disk space.
+type holdState int
+
+const (
+	holdArriving holdState = iota // the message is incomplete and does not wait
+	holdWaiting                   // the message is incomplete and waits, or has waited, for space
+	holdComplete                  // the message is complete
+	holdFreed                     // the space is free again
+)
+
+// takeFirst waits until there are n bytes for the beginning of a message from server. It returns the cause of ctx if
+// ctx ends before, and errSpoolFull if nothing has changed for spoolStall.
+func (r *spoolRoom) takeFirst(ctx context.Context, server string, n int64) (*spoolHold, error) {
+	n = min(n, r.total-r.total/4)
+	held, ok := r.shared.TryTake(server, n)
+	if !ok {
+		wait, cancel := context.WithCancelCause(ctx)
+		go r.cancelStalled(wait, cancel)
+		var err error
+		held, err = r.shared.TakeBytes(wait, server, n)
+		cancel(nil)
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arriving++
+	return &spoolHold{room: r, server: server, shared: held, bytes: n}, nil
+}
+
+// cancelStalled calls cancel with errSpoolFull when nothing has changed for spoolStall. It returns when ctx ends.
+func (r *spoolRoom) cancelStalled(ctx context.Context, cancel context.CancelCauseFunc) {
+	stalled := time.NewTimer(spoolStall)
+	defer stalled.Stop()
+	for {
+		r.mu.Lock()
+		changed := r.changed
+		r.mu.Unlock()
+		select {
+		case <-changed:
+			stalled.Reset(spoolStall)
+		case <-stalled.C:
+			cancel(errSpoolFull)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// growTo waits until the message may have n bytes. It returns false if the message does not get them: ctx has ended,
+// the message can never fit, no other message will free its space, or nothing has changed for spoolStall.
+func (h *spoolHold) growTo(ctx context.Context, n int64) bool {
+	switch {
+	case h == nil || n > h.room.total:
+		return false
+	case h.tryGrowTo(n):
+		return true
+	}
+	h.joinQueue()
+	stalled := time.NewTimer(spoolStall)
+	defer stalled.Stop()
+	for {
+		changed, mayWait := h.nextChange()
+		if h.tryGrowTo(n) {
+			return true
+		}
+		if !mayWait {
+			return false
+		}
+		select {
+		case <-changed:
+			stalled.Reset(spoolStall)
+		case <-stalled.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// tryGrowTo takes space until the message holds n bytes. The first message of the queue takes what there is, and keeps
+// it even if it is not enough. tryGrowTo reports whether the message now holds n bytes.
+func (h *spoolHold) tryGrowTo(n int64) bool {
+	if n <= h.bytes {
+		return true
+	}
+	first := h.isFirst()
+	if !first && h.room.shared.UsedBytes()+n-h.bytes > h.room.total/2 {
+		return false
+	}
+	h.bytes += h.shared.ExtendUpTo(n - h.bytes)
+	if first && n > h.bytes {
+		h.growFromReserve(n - h.bytes)
+	}
+	return n <= h.bytes
+}
+
+// growFromReserve takes up to n bytes from the reserve, rounded up to reserveStep. It wakes the waiting messages, so
+// that they see that the first message still grows.
+func (h *spoolHold) growFromReserve(n int64) {
+	if h.reserve == nil {
+		h.reserve, _ = h.room.reserve.TryTake(h.server, 0)
+	}
+	more := h.reserve.ExtendUpTo(max(n, reserveStep))
+	h.bytes += more
+	if more > 0 {
+		h.room.mu.Lock()
+		h.room.wakeWaiting()
+		h.room.mu.Unlock()
+	}
+}
+
+func (h *spoolHold) isFirst() bool {
+	h.room.mu.Lock()
+	defer h.room.mu.Unlock()
+	return len(h.room.queue) > 0 && h.room.queue[0] == h
+}
+
+// joinQueue appends the message to the queue, unless it is in the queue already.
+func (h *spoolHold) joinQueue() {
+	r := h.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.setState(holdWaiting)
+	if !h.queued {
+		h.queued, r.queue = true, append(r.queue, h)
+	}
+}
+
+// nextChange returns a channel that is closed when the message should try again to get space. mayWait is false if no
+// other message can free space: all incomplete messages wait, and this one is the first of them.
+func (h *spoolHold) nextChange() (changed <-chan struct{}, mayWait bool) {
+	r := h.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed, r.queue[0] != h || r.complete > 0 || r.arriving > 0
+}
+
+// finish records that the message is complete, and frees the space that it does not need.
+func (h *spoolHold) finish(size int64) {
+	if surplus := h.bytes - size; surplus > 0 { // the reserve is freed first
+		h.bytes = size
+		reserved := h.reserve.Amount()
+		h.reserve.Shrink(reserved - surplus)
+		h.shared.Shrink(h.shared.Amount() - max(0, surplus-reserved))
+	}
+	h.room.mu.Lock()
+	defer h.room.mu.Unlock()
+	h.setState(holdComplete)
+}
+
+// Free frees the space. It is idempotent.
+func (h *spoolHold) Free() {
+	if h == nil {
+		return
+	}
+	h.reserve.Free()
+	h.shared.Free()
+	h.room.mu.Lock()
+	defer h.room.mu.Unlock()
+	h.setState(holdFreed)
+}
+
+// setState changes the state of the message, and wakes waiting messages. The caller must hold room.mu.
+func (h *spoolHold) setState(to holdState) {
+	r := h.room
+	count := func(state holdState, n int) {
+		switch state {
+		case holdArriving:
+			r.arriving += n
+		case holdComplete:
+			r.complete += n
+		}
+	}
+	if h.state == holdFreed || h.state == to {
+		return
+	}
+	count(h.state, -1)
+	count(to, 1)
+	h.state = to
+	if to == holdFreed && h.queued {
+		r.queue = slices.DeleteFunc(r.queue, func(o *spoolHold) bool { return o == h })
+	}
+	r.wakeWaiting()
+}
+
+// wakeWaiting makes the waiting messages try again. The caller must hold mu.
+func (r *spoolRoom) wakeWaiting() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
