@@ -251,8 +251,9 @@ type Query struct {
 // Found holds the result of a search.
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`          // number of matching tools
-	More     int         `json:"more,omitempty"` // number of matching tools that are omitted as worse matches
+	Total    int         `json:"total"`            // number of matching tools
+	Others   []string    `json:"others,omitempty"` // calls of further tools, if "full" definitions of all are too long
+	More     int         `json:"more,omitempty"`   // number of matching tools that are omitted as worse matches
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
@@ -275,7 +276,7 @@ type Definition struct {
 }
 
 func newFound(f core.FoundTools) Found {
-	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.More, f.Warnings}
+	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.Others, f.More, f.Warnings}
 }
 
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }

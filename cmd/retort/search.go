@@ -49,7 +49,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 
 // moreFound returns text that says how many more tools match, and how to see them.
 func moreFound(found core.FoundTools, limit int) string {
-	if len(found.Tools) == limit {
+	if len(found.Tools)+len(found.Others) == limit {
 		return fmt.Sprintf("%d more; raise --limit to see them", found.More)
 	}
 	return fmt.Sprintf("%d more match less well; use other words, or list all with retort tools SERVER", found.More)
@@ -72,6 +72,9 @@ func (a toolCommands) printFound(found core.FoundTools, more string) error {
 		default:
 			fmt.Fprintln(a.stdout, replaceControls(t.Name))
 		}
+	}
+	for _, call := range found.Others {
+		fmt.Fprintln(a.stdout, replaceControls(call))
 	}
 	for _, s := range found.Skills {
 		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))

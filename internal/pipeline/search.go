@@ -29,12 +29,9 @@ const (
 	// result names the servers that are still missing.
 	searchPatience = 3 * time.Second
 
-	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
-	// these are described by one line each.
-	searchTokens = 100
-	// signatures is the number of tools in one search result that have at least a signature. The others have the names
-	// of their parameters.
-	signatures = 2
+	// searchTokens bounds the definitions in one search result that a model reads, in tokens. The tools after these
+	// are named by one line each.
+	searchTokens = 350
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
@@ -101,31 +98,21 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 }
 
 // addDefinitions adds the definitions of the tools that a search has found. From the first that does not fit into room
-// tokens, the definitions are short, and a warning says so.
+// tokens, except the best tool, it moves the tools to found.Others, which has only their calls.
 func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, room int) {
-	short := 0
 	for i, hit := range hits {
 		definition := p.completeDefinition(tools, hit.Tool, lang, bindings.Compact)
 		n, fits := ledger.FitsLimit(definition, room)
-		if short > 0 || i > 0 && !fits { // the best one is always complete
-			definition = p.shortDefinition(tools, hit.Tool, lang, i >= signatures && room != math.MaxInt)
-			short++
+		if i > 0 && !fits {
+			found.Tools = found.Tools[:i]
+			for _, other := range hits[i:] {
+				found.Others = append(found.Others, bindings.BriefCall(tools, other.Tool, lang))
+			}
+			return
 		}
 		room -= n
 		found.Tools[i].Definition = definition
 	}
-	if short > 0 {
-		found.Warnings = append(found.Warnings, fmt.Sprintf("the last %d are abridged", short))
-	}
-}
-
-// shortDefinition returns the signature of a tool. If brief is true, it returns only the names of the tool's parameters and
-// its summary, except for Python and with a template of the project.
-func (p *Pipeline) shortDefinition(tools *core.Toolset, t *core.Tool, lang core.Language, brief bool) string {
-	if brief && lang != core.Python && p.Stub == nil {
-		return bindings.BriefCall(tools, t) + " // " + bindings.SummaryLine(t)
-	}
-	return p.renderStub(tools, t, lang, bindings.Signature)
 }
 
 // completeDefinition returns the definition of a tool with everything that is known of it.

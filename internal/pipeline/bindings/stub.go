@@ -70,28 +70,37 @@ func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 // maxBriefNames bounds the number of parameters that BriefCall names.
 const maxBriefNames = 20
 
-// BriefCall returns the call of a tool with the names of its parameters, without their types: as in PositionalCall or, if
-// that is not possible, as one object, such as crm.searchRecords({objectType, filters?}).
-func BriefCall(ts *core.Toolset, t *core.Tool) string {
+// BriefCall returns the call of a tool with the names of its parameters, without their types. In TypeScript it is the call
+// that PositionalCall returns or, if there is none, a call with one object: crm.searchRecords({objectType, filters?}).
+// In Python it is crm.search_records(objectType, filters=...).
+func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
+	if lang == core.Python {
+		return pythonName(ts, t) + "(" + strings.Join(parameterNames(t, "=..."), ", ") + ")"
+	}
 	if call := PositionalCall(ts, t); call != "" {
 		return call
 	}
+	if names := parameterNames(t, "?"); len(names) > 0 {
+		return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
+	}
+	return ts.QualifiedName(t) + "()"
+}
+
+// parameterNames returns the names of a tool's parameters, at most maxBriefNames. The suffix optional marks those that
+// are not required.
+func parameterNames(t *core.Tool, optional string) []string {
 	var names []string
 	for _, f := range buildTypes(t).input.node.fields {
 		if len(names) == maxBriefNames {
-			names = append(names, "…")
-			break
+			return append(names, "…")
 		}
 		name := bareName(f.name)
 		if !f.required {
-			name += "?"
+			name += optional
 		}
 		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ts.QualifiedName(t) + "()"
-	}
-	return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
+	return names
 }
 
 func orderedCall(name string, types *toolTypes) string {
