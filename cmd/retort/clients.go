@@ -192,7 +192,7 @@ type installFlags struct {
 
 func (f *installFlags) addTo(c *cobra.Command) {
 	c.Flags().BoolVar(&f.Project, "project", false,
-		"change the client's file for this project instead of the client's file for your user")
+		"change the client's file in the folder of this project, not the client's file in your home directory")
 	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "print the changes as a diff, without making them")
 	offerJSON(c)
 }

@@ -73,7 +73,7 @@ stats: {price: {input: 3.00}}, the command also shows costs.`,
 		"end of the period, in the same form as --since; events at this time or later do not count")
 	c.Flags().StringVar(&span.Session, "session", "", "count only executions of this session")
 	c.Flags().StringVar(&span.Principal, "principal", "", "count only executions of this user")
-	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))
+	c.Flags().StringVar(&by, "by", "", "print only one table: day, server, tool, status or principal")
 	offerJSON(c)
 	c.Flags().StringVar(&page, "html", "", "write an HTML page with charts to this file")
 	return c
