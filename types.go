@@ -278,7 +278,6 @@ type Definition struct {
 func newFound(f core.FoundTools) Found {
 	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.Others, f.More, f.Warnings}
 }
-
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }
 func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 

@@ -31,7 +31,7 @@ const (
 
 	// searchTokens bounds the definitions in one search result that a model reads, in tokens. The tools after these
 	// are named by one line each.
-	searchTokens = 350
+	searchTokens = 250
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than

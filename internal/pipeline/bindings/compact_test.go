@@ -63,9 +63,14 @@ func TestBriefCall(t *testing.T) {
 		tool("get", `"id":{"type":"string"},"fields":{"type":"array"}`, `"id"`), tool("search", many, `"b"`), tool("ping", "", ""),
 	}
 	ts := core.NewToolset([]*core.ToolServer{{Name: "crm", TypeScript: "crm", Python: "crm", Tools: tools}})
-	for i, want := range []string{"crm.get(id, fields?)", `crm.search({a?, b, c?, d?, e?, f?, "x-y"?})`, "crm.ping()"} {
-		if got := BriefCall(ts, tools[i]); got != want {
-			t.Errorf("got %s, want %s", got, want)
+	for lang, want := range map[core.Language][]string{
+		core.TypeScript: {"crm.get(id, fields?)", `crm.search({a?, b, c?, d?, e?, f?, "x-y"?})`, "crm.ping()"},
+		core.Python:     {"crm.get(id, fields=...)", `crm.search(b, a=..., c=..., d=..., e=..., f=..., **{"x-y": ...})`, "crm.ping()"},
+	} {
+		for i := range tools {
+			if got := BriefCall(ts, tools[i], lang); got != want[i] {
+				t.Errorf("%s: got %s, want %s", lang, got, want[i])
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/core"
@@ -75,20 +76,20 @@ const maxBriefNames = 20
 // In Python it is crm.search_records(objectType, filters=...).
 func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
 	if lang == core.Python {
-		return pythonName(ts, t) + "(" + strings.Join(parameterNames(t, "=..."), ", ") + ")"
+		return pythonName(ts, t) + "(" + strings.Join(keywordNames(t), ", ") + ")"
 	}
 	if call := PositionalCall(ts, t); call != "" {
 		return call
 	}
-	if names := parameterNames(t, "?"); len(names) > 0 {
+	if names := parameterNames(t); len(names) > 0 {
 		return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
 	}
 	return ts.QualifiedName(t) + "()"
 }
 
-// parameterNames returns the names of a tool's parameters, at most maxBriefNames. The suffix optional marks those that
-// are not required.
-func parameterNames(t *core.Tool, optional string) []string {
+// parameterNames returns the names of a tool's parameters, at most maxBriefNames. Optional ones end with a question
+// mark.
+func parameterNames(t *core.Tool) []string {
 	var names []string
 	for _, f := range buildTypes(t).input.node.fields {
 		if len(names) == maxBriefNames {
@@ -96,11 +97,30 @@ func parameterNames(t *core.Tool, optional string) []string {
 		}
 		name := bareName(f.name)
 		if !f.required {
-			name += optional
+			name += "?"
 		}
 		names = append(names, name)
 	}
 	return names
+}
+
+// keywordNames returns the names of a tool's parameters for Python, at most maxBriefNames: first the required ones, then
+// the optional ones, and last those that are not Python identifiers.
+func keywordNames(t *core.Tool) []string {
+	var required, optional, other []string
+	for i, f := range buildTypes(t).input.node.fields {
+		switch {
+		case i == maxBriefNames:
+			return slices.Concat(required, optional, other, []string{"..."})
+		case !isIdentifier(f.name):
+			other = append(other, "**{"+quoteString(f.name)+": ...}")
+		case f.required:
+			required = append(required, f.name)
+		default:
+			optional = append(optional, f.name+"=...")
+		}
+	}
+	return slices.Concat(required, optional, other)
 }
 
 func orderedCall(name string, types *toolTypes) string {
