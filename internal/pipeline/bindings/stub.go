@@ -68,33 +68,41 @@ func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 	return orderedCall(ts.QualifiedName(t), buildTypes(t))
 }
 
-// maxBriefNames bounds the number of parameters that BriefCall names.
-const maxBriefNames = 20
+// maxBriefBytes bounds the names of parameters in a call that BriefCall returns, in bytes. A server chooses these names,
+// so they could fill the context of a model.
+const maxBriefBytes = 300
 
 // BriefCall returns the call of a tool with the names of its parameters, without their types. In TypeScript it is the call
 // that PositionalCall returns or, if there is none, a call with one object: crm.searchRecords({objectType, filters?}).
-// In Python it is crm.search_records(objectType, filters=...).
+// In Python it is crm.search_records(objectType, filters=...). Names that do not fit into maxBriefBytes are left out.
 func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
 	if lang == core.Python {
-		return pythonName(ts, t) + "(" + strings.Join(keywordNames(t), ", ") + ")"
+		return pythonName(ts, t) + "(" + joinWithin(keywordNames(t), maxBriefBytes) + ")"
 	}
-	if call := PositionalCall(ts, t); call != "" {
+	name := ts.QualifiedName(t)
+	if call := PositionalCall(ts, t); call != "" && len(call) <= len(name)+maxBriefBytes {
 		return call
 	}
 	if names := parameterNames(t); len(names) > 0 {
-		return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
+		return name + "({" + joinWithin(names, maxBriefBytes) + "})"
 	}
-	return ts.QualifiedName(t) + "()"
+	return name + "()"
 }
 
-// parameterNames returns the names of a tool's parameters, at most maxBriefNames. Optional ones end with a question
-// mark.
+// joinWithin joins names with commas. If they have more than most bytes, it ends with an ellipsis.
+func joinWithin(names []string, most int) string {
+	for i, name := range names {
+		if most -= len(name) + len(", "); most < 0 {
+			return strings.Join(append(slices.Clone(names[:i]), "…"), ", ")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// parameterNames returns the names of a tool's parameters. Optional ones end with a question mark.
 func parameterNames(t *core.Tool) []string {
 	var names []string
 	for _, f := range buildTypes(t).input.node.fields {
-		if len(names) == maxBriefNames {
-			return append(names, "…")
-		}
 		name := bareName(f.name)
 		if !f.required {
 			name += "?"
@@ -104,14 +112,12 @@ func parameterNames(t *core.Tool) []string {
 	return names
 }
 
-// keywordNames returns the names of a tool's parameters for Python, at most maxBriefNames: first the required ones, then
-// the optional ones, and last those that are not Python identifiers.
+// keywordNames returns the names of a tool's parameters for Python: first the required ones, then the optional ones, and
+// last those that are not Python identifiers.
 func keywordNames(t *core.Tool) []string {
 	var required, optional, other []string
-	for i, f := range buildTypes(t).input.node.fields {
+	for _, f := range buildTypes(t).input.node.fields {
 		switch {
-		case i == maxBriefNames:
-			return slices.Concat(required, optional, other, []string{"..."})
 		case !isIdentifier(f.name):
 			other = append(other, "**{"+quoteString(f.name)+": ...}")
 		case f.required:
