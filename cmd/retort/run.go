@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"retort/internal/config"
@@ -73,32 +74,37 @@ func (a runCommands) command() *cobra.Command {
 			return a.printOutcome(o)
 		},
 	}
-	c.Flags().StringVarP(&f.code, "eval", "e", "", "run this text as the program")
-	c.Flags().StringVar(&f.lang, "lang", "",
+	f.addTo(c.Flags())
+	offerJSON(c)
+	return c
+}
+
+// addTo defines the flags of "retort run".
+func (f *runFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.code, "eval", "e", "", "run this text as the program")
+	flags.StringVar(&f.lang, "lang", "",
 		"language of the program: ts, js or py; without this flag, Retort detects the language from the file's "+
 			"name or the syntax")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
-	c.Flags().StringVar(&f.runtime, "runtime", "",
+	flags.StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
+	flags.StringVar(&f.runtime, "runtime", "",
 		"runtime for a TypeScript or JavaScript program: quickjs, node, bun or deno")
-	c.Flags().StringVar(&f.session, "session", "", "name of the session whose files and saved values the program uses")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0,
+	flags.StringVar(&f.session, "session", "", "name of the session whose files and saved values the program uses")
+	flags.DurationVar(&f.timeout, "timeout", 0,
 		"time limit of the program; time in which the program waits for approval does not count")
-	offerJSON(c)
-	c.Flags().BoolVar(&f.show, "show-pii", false,
+	flags.BoolVar(&f.show, "show-pii", false,
 		"show real personal values instead of tokens such as [EMAIL_1]; only possible in a terminal")
-	c.Flags().BoolVar(&f.queue, "queue", false,
+	flags.BoolVar(&f.queue, "queue", false,
 		"put the program into the queue, and print the id of its job, which retort tasks accepts")
-	c.Flags().IntVar(&f.priority, "priority", 0,
+	flags.IntVar(&f.priority, "priority", 0,
 		"with --queue: priority of the job, from -10 to 10; jobs with a higher priority run first")
-	c.Flags().DurationVar(&f.deadline, "deadline", 0,
+	flags.DurationVar(&f.deadline, "deadline", 0,
 		"with --queue: if the job has not ended after this time, Retort cancels the job")
-	c.Flags().BoolVar(&f.noCache, "no-cache", false,
+	flags.BoolVar(&f.noCache, "no-cache", false,
 		"make every call of the program, even if the cache contains its result")
-	f.care.addTo(c.Flags())
-	c.Flags().BoolVar(&f.dry, "dry-run", false,
+	f.care.addTo(flags)
+	flags.BoolVar(&f.dry, "dry-run", false,
 		"run the program, but send only calls that read; then list the other calls, and ask in a terminal whether "+
 			"to make them")
-	return c
 }
 
 // afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the
