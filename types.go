@@ -252,7 +252,7 @@ type Query struct {
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
 	Total    int         `json:"total"`            // number of matching tools
-	Others   []string    `json:"others,omitempty"` // calls of further tools, if "full" definitions of all are too long
+	Others   []string    `json:"others,omitempty"` // example calls of the tools whose definitions are left out, to save tokens
 	More     int         `json:"more,omitempty"`   // number of matching tools that are omitted as worse matches
 	Warnings []string    `json:"warnings,omitempty"`
 }

@@ -70,8 +70,8 @@ definitions and the beginning of a program, with which you can write the program
 	c.Flags().IntVar(&f.priority, "priority", 0,
 		"with --queue: priority of the job, from -10 to 10; jobs with a higher priority run first")
 	c.Flags().DurationVar(&f.deadline, "deadline", 0,
-		"with --queue: if the job has not ended after this time, Retort cancels the job; without this flag, after "+
-			"one day")
+		"with --queue: if the job has not ended after this time, Retort cancels the job; the default is one "+
+			"day")
 	offerJSON(c)
 	return c
 }

@@ -23,8 +23,8 @@ func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare the virtual machines that the sandbox vm uses", Args: cobra.NoArgs,
-		Long: `The command finds a Linux kernel on this machine. If there is none, the command downloads a kernel from
-the packages of Debian or Ubuntu, without installing it. The command starts a virtual machine for each
+		Long: `The command looks for a Linux kernel on this machine. If it finds no kernel, it downloads one from a
+package of Debian or Ubuntu. It does not install this kernel on the machine. The command starts a virtual machine for each
 runtime, and saves the memory of this machine. If the settings allow commands, the command also prepares a
 virtual machine for commands. To check each saved machine, the command resumes a copy of it. With
 sandboxMode vm or auto, programs run in such copies. You can repeat the command. It keeps saved machines

@@ -81,7 +81,7 @@ a terminal.`,
 		},
 	}
 	c.Flags().StringVar(&session, "session", "",
-		"export the files of this session; without this flag, the command exports the files of the session default")
+		"export the files of this session; without this flag, the command exports the files of the session named default")
 	c.Flags().StringVar(&glob, "glob", "", "export only files that match this pattern, such as *.csv or results/**")
 	offerJSON(c)
 	return c

@@ -29,8 +29,8 @@ const (
 	// result names the servers that are still missing.
 	searchPatience = 3 * time.Second
 
-	// searchTokens bounds the definitions in one search result that a model reads, in tokens. The tools after these
-	// are named by one line each.
+	// searchTokens bounds all definitions in one search result that a model reads, in tokens. Tools whose definitions
+	// do not fit are named in FoundTools.Others.
 	searchTokens = 250
 )
 
@@ -40,8 +40,9 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	return p.findTools(ctx, q, searchTokens)
 }
 
-// findTools finds tools like Search. The complete definitions in its result have at most room tokens.
-func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, room int) (core.FoundTools, error) {
+// findTools finds tools like Search. All definitions in its result together have at most limit tokens, except that the
+// best tool always has its definition.
+func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, limit int) (core.FoundTools, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
 		q.Limit = defaultHits
@@ -75,7 +76,7 @@ func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, room int) (c
 	}
 	found.More = max(0, found.Total-len(found.Tools))
 	if q.Detail == core.DetailFull {
-		p.addDefinitions(tools, answer.Hits, q.Language, &found, room)
+		p.addDefinitions(tools, answer.Hits, q.Language, &found, limit)
 	}
 	if q.Server == "" && q.Category == "" && q.Text != "" {
 		found.Skills = p.findSkills(q)
@@ -97,12 +98,13 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 	return f
 }
 
-// addDefinitions adds the definitions of the tools that a search has found. From the first that does not fit into room
-// tokens, except the best tool, it moves the tools to found.Others, which has only their calls.
-func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, room int) {
+// addDefinitions adds the definitions of the tools that a search has found, in order, as long as together they have at
+// most limit tokens. It moves the first tool whose definition does not fit, and all tools after it, to found.Others. The
+// best tool always keeps its definition, even if that definition alone exceeds the limit.
+func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, limit int) {
 	for i, hit := range hits {
 		definition := p.completeDefinition(tools, hit.Tool, lang, bindings.Compact)
-		n, fits := ledger.FitsLimit(definition, room)
+		n, fits := ledger.FitsLimit(definition, limit)
 		if i > 0 && !fits {
 			found.Tools = found.Tools[:i]
 			for _, other := range hits[i:] {
@@ -110,7 +112,7 @@ func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, la
 			}
 			return
 		}
-		room -= n
+		limit -= n
 		found.Tools[i].Definition = definition
 	}
 }

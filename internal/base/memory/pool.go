@@ -197,8 +197,8 @@ func (h *MemoryHold) TryGrow(n int64) bool {
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// ExtendUpTo adds the amount n to the hold, or as much as the pool has left, and returns what it has added. It does so
-// even if requests are waiting or the owner exceeds its share.
+// ExtendUpTo enlarges the hold by n or, if the pool has less than n left, by all that is left. It returns the amount
+// added. It never waits, even if other requests are waiting, and it may take the owner above its share.
 func (h *MemoryHold) ExtendUpTo(n int64) int64 {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()

@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// spoolStall bounds how long a message waits for room on disk while nothing changes: no other message frees its
-	// room, and the first message in the queue does not grow. It is only reached if a server stops in the middle of a
-	// message.
+	// spoolStall bounds how long a message waits for disk space while nothing changes, that is, while no other message
+	// frees space and the first message in the queue does not grow. This bound is reached only if a server stops
+	// sending in the middle of a message.
 	spoolStall = 30 * time.Second
 	// reserveStep is the number of bytes that a message takes from the reserve at a time.
 	reserveStep = 1 << 20
 )
 
-// spoolRoom divides the disk space for large messages. Messages that arrive at the same time could each hold a part of
-// the space and all wait for more. Therefore, messages grow without order only while half of the space is free. After
-// that, they wait in a queue, and only the first of them grows. It can also use the reserve, a quarter of the space.
-// When it is complete and was read, it frees its space for the next one.
+// spoolRoom divides the disk space for large messages. If several messages arrive at the same time, each could take part
+// of the space and wait for more, so that none could ever be completed. Therefore, messages may grow side by side only
+// while at least half of the space is free. When less is free, they wait in a queue, and only the first message in the
+// queue grows. Only this message may use the reserve, which is the last quarter of the space. Once it is complete and
+// has been read, its space is freed for the next message.
 type spoolRoom struct {
 	total   int64              // bytes of shared and reserve together
 	shared  *memory.MemoryPool // space for all messages
@@ -67,8 +68,8 @@ const (
 	holdFreed                     // the space is free again
 )
 
-// takeFirst waits until there are n bytes for the beginning of a message from server. It returns the cause of ctx if
-// ctx ends before, and errSpoolFull if nothing has changed for spoolStall.
+// takeFirst waits for n bytes of space for the beginning of a message from server, and takes them. If ctx ends first, it
+// returns the cause of ctx (context.Cause). If nothing changes for spoolStall, it returns errSpoolFull.
 func (r *spoolRoom) takeFirst(ctx context.Context, server string, n int64) (*spoolHold, error) {
 	n = min(n, r.total-r.total/4)
 	held, ok := r.shared.TryTake(server, n)
@@ -107,8 +108,8 @@ func (r *spoolRoom) cancelStalled(ctx context.Context, cancel context.CancelCaus
 	}
 }
 
-// growTo waits until the message may have n bytes. It returns false if the message does not get them: ctx has ended,
-// the message can never fit, no other message will free its space, or nothing has changed for spoolStall.
+// growTo waits until the message may use n bytes in total, and then returns true. It returns false if ctx ends, if the
+// message could never fit, if there is no other message that could free space, or if nothing changes for spoolStall.
 func (h *spoolHold) growTo(ctx context.Context, n int64) bool {
 	switch {
 	case h == nil || n > h.room.total:

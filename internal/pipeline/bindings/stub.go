@@ -68,13 +68,14 @@ func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 	return orderedCall(ts.QualifiedName(t), buildTypes(t))
 }
 
-// maxBriefBytes bounds the names of parameters in a call that BriefCall returns, in bytes. A server chooses these names,
-// so they could fill the context of a model.
+// maxBriefBytes bounds the names of parameters in a call that BriefCall returns, in bytes. Servers choose these names, so
+// without a bound a server could fill the model's context.
 const maxBriefBytes = 300
 
-// BriefCall returns the call of a tool with the names of its parameters, without their types. In TypeScript it is the call
-// that PositionalCall returns or, if there is none, a call with one object: crm.searchRecords({objectType, filters?}).
-// In Python it is crm.search_records(objectType, filters=...). Names that do not fit into maxBriefBytes are left out.
+// BriefCall returns a short example call of a tool, with the names of its parameters but not their types. In Python, the
+// call has keyword arguments: crm.search_records(objectType, filters=...). In TypeScript, it has positional arguments if
+// the tool can be called with them (see PositionalCall), and otherwise one object:
+// crm.searchRecords({objectType, filters?}). An ellipsis stands for names that do not fit into maxBriefBytes.
 func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
 	if lang == core.Python {
 		return pythonName(ts, t) + "(" + joinWithin(keywordNames(t), maxBriefBytes) + ")"
@@ -89,10 +90,10 @@ func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
 	return name + "()"
 }
 
-// joinWithin joins names with commas. If they have more than most bytes, it ends with an ellipsis.
-func joinWithin(names []string, most int) string {
+// joinWithin joins names with commas. If they have more than maxBytes bytes, it replaces the last names by an ellipsis.
+func joinWithin(names []string, maxBytes int) string {
 	for i, name := range names {
-		if most -= len(name) + len(", "); most < 0 {
+		if maxBytes -= len(name) + len(", "); maxBytes < 0 {
 			return strings.Join(append(slices.Clone(names[:i]), "…"), ", ")
 		}
 	}
