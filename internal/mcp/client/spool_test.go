@@ -271,13 +271,13 @@ func readPieces(begin <-chan struct{}, n, size int) func() ([]byte, error) {
 }
 
 // TestSpoolSharesRoom checks that messages that arrive at the same time all become complete, although their beginnings
-// take up all the space that they share. Only messages that together can never fit fail, one after the other.
+// take up all the space that they share. Of messages that need nearly all of it, all but the last fail.
 func TestSpoolSharesRoom(t *testing.T) {
 	for name, c := range map[string]struct{ messages, pieces, failed int }{
 		"slightly larger than the first reservation": {messages: 64, pieces: 5},
 		"half of the space":                          {messages: 6, pieces: 32},
-		"two thirds of the space":                    {messages: 2, pieces: 42},
-		"three of most of the space":                 {messages: 3, pieces: 60, failed: 2},
+		"more than half of the space":                {messages: 2, pieces: 36},
+		"nearly all of the space":                    {messages: 3, pieces: 63, failed: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// spoolStall bounds how long a message waits for disk space while nothing changes, that is, while no other message
-	// frees space and the first message in the queue does not grow. This bound is reached only if a server stops
-	// sending in the middle of a message.
+	// spoolStall bounds how long a message waits for disk space without any progress: no other message is completed or
+	// frees space, and the first message in the queue does not take more of the reserve. This bound is reached only if
+	// a server stops sending in the middle of a message.
 	spoolStall = 30 * time.Second
 	// reserveStep is the number of bytes that a message takes from the reserve at a time.
 	reserveStep = 1 << 20
@@ -22,7 +22,8 @@ const (
 // of the space and wait for more, so that none could ever be completed. Therefore, messages may grow side by side only
 // while at least half of the space is free. When less is free, they wait in a queue, and only the first message in the
 // queue grows. Only this message may use the reserve, which is the last quarter of the space. Once it is complete and
-// has been read, its space is freed for the next message.
+// has been read, its space is freed for the next message. A message that is not larger than the reserve can always be
+// completed in this way. A larger one can fail if the others hold too much of the space.
 type spoolRoom struct {
 	total   int64              // bytes of shared and reserve together
 	shared  *memory.MemoryPool // space for all messages
@@ -33,6 +34,7 @@ type spoolRoom struct {
 	complete int           // number of complete messages, which will free their space
 	queue    []*spoolHold  // messages that have waited for space, in order; each stays until it frees its space
 	changed  chan struct{} // closed and replaced by a new channel whenever a waiting message should try again
+	progress int           // number of times that a message was completed, freed its space or grew from the reserve
 }
 
 // newSpoolRoom returns a spoolRoom of total bytes. first is the number of bytes that each message takes at its start.
@@ -63,13 +65,13 @@ type holdState int
 
 const (
 	holdArriving holdState = iota // the message is incomplete and does not wait
-	holdWaiting                   // the message is incomplete and waits, or has waited, for space
+	holdWaiting                   // the message is incomplete and waits for space
 	holdComplete                  // the message is complete
 	holdFreed                     // the space is free again
 )
 
 // takeFirst waits for n bytes of space for the beginning of a message from server, and takes them. If ctx ends first, it
-// returns the cause of ctx (context.Cause). If nothing changes for spoolStall, it returns errSpoolFull.
+// returns the cause of ctx (context.Cause). If there is no progress for spoolStall, it returns errSpoolFull.
 func (r *spoolRoom) takeFirst(ctx context.Context, server string, n int64) (*spoolHold, error) {
 	n = min(n, r.total-r.total/4)
 	held, ok := r.shared.TryTake(server, n)
@@ -89,17 +91,15 @@ func (r *spoolRoom) takeFirst(ctx context.Context, server string, n int64) (*spo
 	return &spoolHold{room: r, server: server, shared: held, bytes: n}, nil
 }
 
-// cancelStalled calls cancel with errSpoolFull when nothing has changed for spoolStall. It returns when ctx ends.
+// cancelStalled calls cancel with errSpoolFull when there was no progress for spoolStall. It returns when ctx ends.
 func (r *spoolRoom) cancelStalled(ctx context.Context, cancel context.CancelCauseFunc) {
 	stalled := time.NewTimer(spoolStall)
 	defer stalled.Stop()
 	for {
-		r.mu.Lock()
-		changed := r.changed
-		r.mu.Unlock()
+		changed, before := r.watchRoom()
 		select {
 		case <-changed:
-			stalled.Reset(spoolStall)
+			r.resetAfterProgress(stalled, before)
 		case <-stalled.C:
 			cancel(errSpoolFull)
 		case <-ctx.Done():
@@ -108,8 +108,23 @@ func (r *spoolRoom) cancelStalled(ctx context.Context, cancel context.CancelCaus
 	}
 }
 
+// watchRoom returns a channel that is closed at the next change, and the progress so far.
+func (r *spoolRoom) watchRoom() (changed <-chan struct{}, progress int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed, r.progress
+}
+
+// resetAfterProgress sets the timer to spoolStall again if there was progress since before.
+func (r *spoolRoom) resetAfterProgress(stalled *time.Timer, before int) {
+	if _, now := r.watchRoom(); now != before {
+		stalled.Reset(spoolStall)
+	}
+}
+
 // growTo waits until the message may use n bytes in total, and then returns true. It returns false if ctx ends, if the
-// message could never fit, if there is no other message that could free space, or if nothing changes for spoolStall.
+// message could never fit, if there is no other message that could free space, or if there is no progress for
+// spoolStall.
 func (h *spoolHold) growTo(ctx context.Context, n int64) bool {
 	switch {
 	case h == nil || n > h.room.total:
@@ -121,8 +136,10 @@ func (h *spoolHold) growTo(ctx context.Context, n int64) bool {
 	stalled := time.NewTimer(spoolStall)
 	defer stalled.Stop()
 	for {
-		changed, mayWait := h.nextChange()
+		changed, before := h.room.watchRoom()
+		mayWait := h.mayWait()
 		if h.tryGrowTo(n) {
+			h.leaveWait()
 			return true
 		}
 		if !mayWait {
@@ -130,7 +147,7 @@ func (h *spoolHold) growTo(ctx context.Context, n int64) bool {
 		}
 		select {
 		case <-changed:
-			stalled.Reset(spoolStall)
+			h.room.resetAfterProgress(stalled, before)
 		case <-stalled.C:
 			return false
 		case <-ctx.Done():
@@ -145,8 +162,11 @@ func (h *spoolHold) tryGrowTo(n int64) bool {
 	if n <= h.bytes {
 		return true
 	}
-	first := h.isFirst()
-	if !first && h.room.shared.UsedBytes()+n-h.bytes > h.room.total/2 {
+	r := h.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := len(r.queue) > 0 && r.queue[0] == h
+	if !first && r.shared.UsedBytes()+n-h.bytes > r.total/2 {
 		return false
 	}
 	h.bytes += h.shared.ExtendUpTo(n - h.bytes)
@@ -156,25 +176,16 @@ func (h *spoolHold) tryGrowTo(n int64) bool {
 	return n <= h.bytes
 }
 
-// growFromReserve takes up to n bytes from the reserve, rounded up to reserveStep. It wakes the waiting messages, so
-// that they see that the first message still grows.
+// growFromReserve takes up to n bytes from the reserve, rounded up to reserveStep. The caller must hold room.mu.
 func (h *spoolHold) growFromReserve(n int64) {
 	if h.reserve == nil {
 		h.reserve, _ = h.room.reserve.TryTake(h.server, 0)
 	}
-	more := h.reserve.ExtendUpTo(max(n, reserveStep))
-	h.bytes += more
-	if more > 0 {
-		h.room.mu.Lock()
+	if more := h.reserve.ExtendUpTo(max(n, reserveStep)); more > 0 {
+		h.bytes += more
+		h.room.progress++
 		h.room.wakeWaiting()
-		h.room.mu.Unlock()
 	}
-}
-
-func (h *spoolHold) isFirst() bool {
-	h.room.mu.Lock()
-	defer h.room.mu.Unlock()
-	return len(h.room.queue) > 0 && h.room.queue[0] == h
 }
 
 // joinQueue appends the message to the queue, unless it is in the queue already.
@@ -188,13 +199,20 @@ func (h *spoolHold) joinQueue() {
 	}
 }
 
-// nextChange returns a channel that is closed when the message should try again to get space. mayWait is false if no
-// other message can free space: all incomplete messages wait, and this one is the first of them.
-func (h *spoolHold) nextChange() (changed <-chan struct{}, mayWait bool) {
+// leaveWait records that the message has got space and arrives again. It keeps its place in the queue.
+func (h *spoolHold) leaveWait() {
+	h.room.mu.Lock()
+	defer h.room.mu.Unlock()
+	h.setState(holdArriving)
+}
+
+// mayWait reports whether it makes sense to wait for space. It does not if all incomplete messages wait, and this one is
+// the first of them.
+func (h *spoolHold) mayWait() bool {
 	r := h.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.changed, r.queue[0] != h || r.complete > 0 || r.arriving > 0
+	return r.queue[0] != h || r.complete > 0 || r.arriving > 0
 }
 
 // finish records that the message is complete, and frees the space that it does not need.
@@ -239,6 +257,9 @@ func (h *spoolHold) setState(to holdState) {
 	count(h.state, -1)
 	count(to, 1)
 	h.state = to
+	if to == holdComplete || to == holdFreed {
+		r.progress++
+	}
 	if to == holdFreed && h.queued {
 		r.queue = slices.DeleteFunc(r.queue, func(o *spoolHold) bool { return o == h })
 	}
