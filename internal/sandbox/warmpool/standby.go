@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"retort/internal/core"
 	"retort/internal/sandbox"
@@ -35,6 +36,9 @@ type Options struct {
 	// Folders says that Command gives commands the folders of the workspace. Otherwise a command that needs them is
 	// refused.
 	Folders bool
+	// KeepParsed is how long a guest that has parsed a program waits for the order to run that program. Zero means two
+	// seconds.
+	KeepParsed time.Duration
 	// Closed is called once when all guests are gone. It may be nil.
 	Closed func() error
 }
@@ -44,6 +48,8 @@ type Backend struct {
 	Options
 	kinds map[string]*guestPool
 	known chan struct{} // closed when the capabilities are known for good; nil if they can change
+	// parsed holds the guests that have parsed a program for the method Parse.
+	parsed parsedGuests
 
 	ctx  context.Context // context of all guests; it ends when the backend is closed
 	stop context.CancelFunc
@@ -75,6 +81,7 @@ func (b *Backend) Open(o Options) {
 	b.Options, b.kinds, b.running = o, map[string]*guestPool{}, map[*pooledSandbox]struct{}{}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	b.once = sync.OnceValue(b.finishClose)
+	b.parsed.within = cmp.Or(o.KeepParsed, 2*time.Second)
 	if !o.Changing {
 		b.known = make(chan struct{})
 		b.Options.Capabilities = sync.OnceValue(func() sandbox.Capabilities {
@@ -108,7 +115,17 @@ func (b *Backend) Kind() sandbox.BackendKind { return b.Options.Kind }
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.Options.Capabilities() }
 
-// Prepare implements sandbox.Backend. It takes a guest that is ready, or waits until one has started.
+// ReadyGuests returns the guests of a runtime that wait for programs. It is for tests of backends.
+func (b *Backend) ReadyGuests(runtime string) []Guest {
+	var guests []Guest
+	for _, m := range b.kinds[runtime].pool.ReadyItems() {
+		guests = append(guests, m.guest)
+	}
+	return guests
+}
+
+// Prepare implements sandbox.Backend. It takes the guest that has parsed the program, or another one that is ready, or
+// waits until one has started.
 func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
 	have, err := b.haveSoon(ctx)
 	if err != nil {
@@ -122,9 +139,11 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 		return nil, core.Errorf(core.KindSandboxUnavailable, b.Kind().Name+".prepare", "%s has no runtime %q", b.Kind().Title(), s.Runtime).
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
-	m, err := k.pool.Take(ctx)
-	if err != nil {
-		return nil, b.unavailableError(ctx, err)
+	m := b.parsed.takeGuest(s)
+	if m == nil {
+		if m, err = k.pool.Take(ctx); err != nil {
+			return nil, b.unavailableError(ctx, err)
+		}
 	}
 	sandbox := &pooledSandbox{backend: b, kind: k, member: m, spec: s}
 	sandbox.label, sandbox.warning = b.labelReports(have)
