@@ -39,7 +39,7 @@ func BenchmarkRunReturn1(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.ReadyGuests(quickjs)) > 0 })
+		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.pool.ReadyGuests(quickjs)) > 0 })
 		b.StartTimer()
 		started := time.Now()
 		runOnce(b, prepare(b, backend), "return 1")

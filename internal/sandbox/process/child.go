@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,12 +38,12 @@ type guestChild struct {
 	peak      warmpool.MemoryPeak
 	group     *procgroup.ChildGroup
 	killing   sync.Once
-	presetFor core.Limits    // limits that were set for the child's control group before a program arrived
-	began     time.Time      // time at which the child received its program
-	footing   baselineMemory // memory and threads of the child when its program arrived
-	oomKilled bool           // the kernel killed the child because memory ran out; valid only after exited is closed
-	exited    chan struct{}  // closed when the child has ended and its exit status was collected
-	listener  *os.File       // socket over which the child sends its network listener; nil without network access
+	presetFor core.Limits               // limits that were set for the child's control group before a program arrived
+	began     atomic.Pointer[time.Time] // time at which the child received its program; nil before that
+	footing   baselineMemory            // memory and threads of the child when its program arrived
+	oomKilled bool                      // the kernel killed the child because memory ran out; valid only after exited is closed
+	exited    chan struct{}             // closed when the child has ended and its exit status was collected
+	listener  *os.File                  // socket over which the child sends its network listener; nil without network access
 }
 
 // supplyChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
@@ -81,7 +82,7 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*warmpool.ReadyGuest, e
 // holds the compiled harness, the code that runs programs in the child, or is nil.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*warmpool.ReadyGuest, error) {
 	var c *guestChild
-	ready, err := b.StartGuest(warmpool.GuestKind{
+	ready, err := b.pool.StartGuest(warmpool.GuestKind{
 		Runtime: k.runtime, Within: b.greeting, Harness: code,
 		Start: func(context.Context) (_ warmpool.Guest, err error) {
 			c, err = b.startChild(k, weak)
@@ -216,7 +217,8 @@ func (c *guestChild) Gone() <-chan struct{} { return c.exited }
 // Limit implements warmpool.Guest.
 func (c *guestChild) Limit(l core.Limits) {
 	c.setLimits(l, c.kind.plan.Processes)
-	c.began = time.Now()
+	now := time.Now()
+	c.began.Store(&now)
 	c.peak.Note(c.residentBefore())
 }
 
@@ -231,7 +233,7 @@ func (c *guestChild) Peak() int64 {
 
 // measureMemory records the child's peak memory, unless its program has run for too short a time (minSampledRuntime).
 func (c *guestChild) measureMemory() {
-	if time.Since(c.began) > minSampledRuntime {
+	if began := c.began.Load(); began != nil && time.Since(*began) > minSampledRuntime {
 		c.peak.Note(highWater(c.cmd.Process.Pid))
 	}
 }

@@ -287,8 +287,8 @@ func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
 	for range 3 {
-		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.ReadyGuests(quickjs)) > 0 })
-		c := b.ReadyGuests(quickjs)[0].(*guestChild)
+		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.pool.ReadyGuests(quickjs)) > 0 })
+		c := b.pool.ReadyGuests(quickjs)[0].(*guestChild)
 		_ = c.cmd.Process.Kill()
 		<-c.exited
 		if r := runWith(t, b, "return 1", core.Limits{}); r.Status != core.StatusOK {
@@ -477,10 +477,10 @@ func host(arguments ...string) {
 	}
 	<-inCall
 	<-inCall
-	if !testenv.Poll(func() bool { return len(b.ReadyGuests(name)) >= 2 }) {
+	if !testenv.Poll(func() bool { return len(b.pool.ReadyGuests(name)) >= 2 }) {
 		panic("no children wait")
 	}
-	for _, g := range b.ReadyGuests(name) {
+	for _, g := range b.pool.ReadyGuests(name) {
 		pids = append(pids, g.(*guestChild).cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)

@@ -37,7 +37,7 @@ func newWithKind(o Options, k *childKind) *Backend {
 	b.kinds[k.runtime] = k
 	p := b.poolOptions()
 	p.Capabilities = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{k.runtime}} }
-	b.Open(p)
+	b.pool.Open(p)
 	return b
 }
 

@@ -15,7 +15,7 @@ func (c *guestChild) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	<-c.exited
 	state, stderr := c.cmd.ProcessState, c.stderr.String()
 	switch {
-	case c.began.IsZero():
+	case c.began.Load() == nil:
 		end.Error = c.startError()
 	case c.oomKilled || c.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
 		stop := wire.MemoryStop(p.Limits.Memory)

@@ -16,7 +16,7 @@ func TestParsedChild(t *testing.T) {
 	b := newBackend(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Once: true}, nil)
 	o := b.poolOptions()
 	o.KeepParsed = testenv.Patience
-	b.Open(o)
+	b.pool.Open(o)
 	defer b.Close()
 	const code = "result = 6 * 7"
 	parsed, err := b.Parse(t.Context(), "python", code)

@@ -5,6 +5,7 @@
 package process
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,10 +70,9 @@ type Options struct {
 	Commands hostcmd.CommandSet
 }
 
-// Backend implements sandbox.Backend with child processes. It is safe for concurrent use. Its methods Prepare, Parse
-// and Close are those of the embedded warmpool.Backend, which owns the children of programs.
+// Backend implements sandbox.Backend with child processes. It is safe for concurrent use.
 type Backend struct {
-	warmpool.Backend
+	pool     warmpool.Backend // owns the children of programs
 	options  Options
 	kinds    map[string]*childKind
 	limits   core.Limits // limits that are set for a child before its program arrives
@@ -138,9 +138,28 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 
 // open starts children for the kinds of b.
 func (b *Backend) open() *Backend {
-	b.Open(b.poolOptions())
+	b.pool.Open(b.poolOptions())
 	return b
 }
+
+// Kind implements sandbox.Backend.
+func (b *Backend) Kind() sandbox.BackendKind { return b.pool.Kind() }
+
+// Capabilities implements sandbox.Backend.
+func (b *Backend) Capabilities() sandbox.Capabilities { return b.pool.Capabilities() }
+
+// Prepare implements sandbox.Backend.
+func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
+	return b.pool.Prepare(ctx, s)
+}
+
+// Parse implements sandbox.Backend.
+func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedProgram, error) {
+	return b.pool.Parse(ctx, runtime, code)
+}
+
+// Close implements sandbox.Backend.
+func (b *Backend) Close() error { return b.pool.Close() }
 
 // poolOptions describes to the pool how to start children and what they can do.
 func (b *Backend) poolOptions() warmpool.Options {

@@ -75,6 +75,8 @@ type GuestKind struct {
 	Ahead bool
 	// Once says that only one program is expected. At most one guest waits for it, and no other replaces it.
 	Once bool
+	// room reports whether the machine has memory for guests that wait. Nil means to ask the system.
+	room func() bool
 	// Eager makes the pool replace a guest shortly after a program has got it. Otherwise the pool waits for the end of
 	// the program, as long as other guests are ready. Eager is for guests whose start takes little processor time.
 	Eager bool

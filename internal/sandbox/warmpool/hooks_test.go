@@ -49,7 +49,7 @@ func TestOptionalInterfaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &hooked{reason: test.reason}
 			start := func(ctx context.Context) (_ Guest, err error) {
-				h.Guest, err = startParser(ctx)
+				h.Guest, err = startPlaying(playParser)(ctx)
 				return h, err
 			}
 			b := newBare(GuestKind{Start: start, Once: true})
@@ -87,7 +87,7 @@ func TestWatchedComputing(t *testing.T) {
 // closed.
 func TestLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBare(GuestKind{Start: startParser, Once: true, Linger: time.Second})
+		b := newBare(GuestKind{Start: startPlaying(playParser), Once: true, Linger: time.Second})
 		defer b.Close()
 		s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 		if err != nil {
@@ -115,7 +115,7 @@ func TestLinger(t *testing.T) {
 func TestSupply(t *testing.T) {
 	var b Backend
 	var supplied atomic.Int64
-	kind := GuestKind{Runtime: "quickjs", Start: startParser}
+	kind := GuestKind{Runtime: "quickjs", Start: startPlaying(playParser)}
 	b.Open(Options{Kind: bareKind, Capabilities: have, Kinds: []GuestKind{{
 		Runtime: "quickjs", Once: true, Supply: func() (*ReadyGuest, error) {
 			supplied.Add(1)
@@ -141,7 +141,7 @@ func TestSupply(t *testing.T) {
 // TestLabel checks that Options.Label sets the name and the warning in reports, in place of those of the capabilities.
 func TestLabel(t *testing.T) {
 	b := New(Options{
-		Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startParser, Once: true}},
+		Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startPlaying(playParser), Once: true}},
 		Capabilities: func() sandbox.Capabilities {
 			c := have()
 			c.Warning = "it is old"

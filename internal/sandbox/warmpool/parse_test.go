@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
@@ -13,40 +14,49 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// startParser starts a fake guest that parses programs, and runs one program, which returns 1.
-func startParser(context.Context) (Guest, error) {
-	near, far := net.Pipe()
-	f := &fake{Reader: near, Writer: near, gone: make(chan struct{})}
-	f.kill = sync.OnceFunc(func() {
-		_, _ = near.Close(), far.Close()
-		close(f.gone)
-	})
-	go playParser(wire.NewConn(far))
-	return f, nil
+// startPlaying returns a function that starts a fake guest. The guest says that it is ready and calls play. It ends if
+// play returns true.
+func startPlaying(play func(*wire.FrameConn) bool) func(context.Context) (Guest, error) {
+	return func(context.Context) (Guest, error) {
+		near, far := net.Pipe()
+		f := &fake{Reader: near, Writer: near, gone: make(chan struct{})}
+		f.kill = sync.OnceFunc(func() {
+			_, _ = near.Close(), far.Close()
+			close(f.gone)
+		})
+		go func() {
+			conn := wire.NewConn(far)
+			conn.Accept(wire.FrameSizes{wire.KindParse: 1000, wire.KindStart: 1000})
+			_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
+			if play(conn) {
+				f.kill()
+			}
+		}()
+		return f, nil
+	}
 }
 
-func playParser(conn *wire.FrameConn) {
-	conn.Accept(wire.FrameSizes{wire.KindParse: 1000, wire.KindStart: 1000})
-	_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
+// playParser parses programs, and runs one program, which returns 1.
+func playParser(conn *wire.FrameConn) bool {
 	for {
 		f, err := conn.Read()
 		switch {
 		case err != nil:
-			return
+			return true
 		case f.Kind == wire.KindStart:
 			_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, []byte("1")))
-			return
+			return false
 		}
 		_ = conn.SendFrame(wire.Frame{Kind: wire.KindParsed, Head: []byte(`{"lines":1}`), Body: []byte("tree")})
 		_ = conn.SendFrame(wire.Frame{Kind: wire.KindCompiled, Head: []byte("{}")})
 	}
 }
 
-// newParsing returns a backend whose guests startParser starts.
+// newParsing returns a backend whose guests behave like playParser.
 func newParsing() *Backend {
 	return New(Options{
 		Kind: bareKind, Capabilities: have, KeepParsed: testenv.Patience,
-		Kinds: []GuestKind{{Runtime: "quickjs", Start: startParser, Warm: -1}},
+		Kinds: []GuestKind{{Runtime: "quickjs", Start: startPlaying(playParser), Warm: -1}},
 	})
 }
 
@@ -111,5 +121,51 @@ func TestParsedGuestsDoNotStay(t *testing.T) {
 	}
 	if _, err := b.Parse(t.Context(), "quickjs", "1"); err == nil {
 		t.Error("a closed backend parses")
+	}
+}
+
+// TestParseErrors checks the errors of Parse when a guest ends, sends something unexpected or is too slow, and that
+// the guest is ended each time.
+func TestParseErrors(t *testing.T) {
+	wrong := wire.Frame{Kind: wire.KindCompiled, Head: []byte("{}")}
+	parsed := wire.Frame{Kind: wire.KindParsed, Head: []byte(`{"lines":1}`)}
+	for name, test := range map[string]struct {
+		answer []wire.Frame
+		ends   bool // the guest ends after its answer
+		want   string
+	}{
+		"ended":          {nil, true, "the program could not be parsed: "},
+		"unexpected":     {[]wire.Frame{wrong}, false, "the program could not be parsed: "},
+		"ended later":    {[]wire.Frame{parsed}, true, "the program could not be parsed: "},
+		"slow":           {nil, false, "the program could not be parsed within " + parseTime.String()},
+		"slow to follow": {[]wire.Frame{parsed}, false, "the program could not be parsed within " + parseTime.String()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBare(GuestKind{Warm: -1, Start: startPlaying(func(conn *wire.FrameConn) bool {
+					_, _ = conn.Read()
+					for _, f := range test.answer {
+						_ = conn.SendFrame(f)
+					}
+					if !test.ends {
+						_, _ = conn.Read() // until the backend ends the guest
+					}
+					return true
+				})})
+				p, err := b.Parse(t.Context(), "quickjs", "1")
+				if err == nil {
+					_, err = p.Compiled()
+				}
+				if e := core.AsError(err); err == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, test.want) {
+					t.Errorf("%v", err)
+				}
+				if n := len(b.parsed.list); n != 0 {
+					t.Errorf("%d guests wait", n)
+				}
+				if err := b.Close(); err != nil { // waits for all guests
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

@@ -105,7 +105,7 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 		start = func() (*ReadyGuest, error) { return b.StartGuest(k) }
 	}
 	return &guestPool{k, NewPool(PoolOptions[*ReadyGuest]{
-		Start: start, Least: least, Most: max(least, most), Lazy: !k.Ahead, Once: k.Once, Calm: !k.Eager,
+		Start: start, Least: least, Most: max(least, most), Lazy: !k.Ahead, Once: k.Once, Calm: !k.Eager, Room: k.room,
 	})}
 }
 

@@ -201,8 +201,7 @@ func TestAhead(t *testing.T) {
 	for ahead, want := range map[bool]int{false: 0, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			greets := fakeStart(func(w io.ReadWriter) { _ = write(w, wire.ReadyFrame("quickjs")) })
-			b := newBare(GuestKind{Start: greets, Ahead: ahead})
-			b.kinds["quickjs"].pool.Room = func() bool { return true }
+			b := newBare(GuestKind{Start: greets, Ahead: ahead, room: func() bool { return true }})
 			time.Sleep(time.Hour)
 			if n := len(b.kinds["quickjs"].pool.ReadyItems()); n != want {
 				t.Errorf("%d guests wait, want %d", n, want)
