@@ -22,6 +22,7 @@ func TestReferencePages(t *testing.T) {
 		"metrics.md":      metricsPage(t),
 		"files.md":        placesPage(t),
 		"environment.md":  environmentPage(t),
+		"platforms.md":    platformsPage(t),
 	} {
 		file := filepath.Join(root, "docs/reference", name)
 		if *update {

@@ -3,7 +3,9 @@
 #
 #   scripts/release.sh            makes bin/release, see below
 #   scripts/release.sh dry        makes all files of a release in dist, and publishes nothing
-#   scripts/release.sh publish    makes them, and uploads them to the accounts in packaging/accounts.env
+#   scripts/release.sh check      checks that a release can be published: accounts, tag and version
+#   scripts/release.sh publish    makes all files, and uploads them to the accounts in packaging/accounts.env
+#   scripts/release.sh sign       signs the files and the image that publish has made, and uploads the signatures
 #
 # TARGETS="linux/amd64 darwin/arm64" limits a dry run to some targets. Each one compiles the TypeScript compiler
 # once, which takes some minutes.
@@ -43,6 +45,33 @@ check_accounts() {
     [[ -n ${!name:-} && ${!name} != *placeholder* ]] ||
       fail "$name in packaging/accounts.env is \"${!name:-}\", which is not an account; write the name of the account there"
   done
+}
+
+# check_tag fails unless the commit has the tag of the version in the source code.
+check_tag() {
+  local version
+  version=$(go run ./cmd/package version)
+  [[ $(git describe --tags --exact-match 2>/dev/null) == "v$version" ]] ||
+    fail "the commit does not have the tag v$version; set it first"
+}
+
+# sign_release signs the checksums, the provenance statement and the image with the identity of the workflow that runs
+# it, and adds the signatures to the draft. The image is signed by its digest, because a tag can move.
+sign_release() {
+  local tool version digest
+  for tool in cosign docker gh; do
+    command -v "$tool" >/dev/null || fail "$tool is not installed, so nothing was signed"
+  done
+  [[ -e dist/SHA256SUMS ]] || fail "dist/SHA256SUMS does not exist; run scripts/release.sh publish first"
+  version=$("$out/package" version)
+  digest=$(docker buildx imagetools inspect "$RELEASE_IMAGE:$version" --format '{{.Manifest.Digest}}')
+  [[ $digest =~ ^sha256:[0-9a-f]{64}$ ]] || fail "\"$digest\" is not the digest of $RELEASE_IMAGE:$version"
+  cosign sign-blob --yes --new-bundle-format --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
+  cosign attest-blob --yes --new-bundle-format --bundle "dist/retort_$version.sigstore.json" \
+    --statement "dist/retort_$version.intoto.json"
+  cosign sign --yes "$RELEASE_IMAGE@$digest"
+  gh release upload "v$version" dist/SHA256SUMS.sigstore.json "dist/retort_$version.sigstore.json" \
+    --repo "$RELEASE_OWNER/retort"
 }
 
 # prepare makes bin/release.
@@ -163,9 +192,16 @@ case ${1:-prepare} in
     check_accounts
     [[ -z ${TARGETS:-} ]] || fail "TARGETS is only for dry runs; a release has all targets"
     install_goreleaser
-    [[ $(git describe --tags --exact-match 2>/dev/null) == "v$(go run ./cmd/package version)" ]] ||
-      fail "the commit does not have the tag v$(go run ./cmd/package version); set it first"
+    check_tag
     release
     ;;
-  *) fail "\"$1\" is not one of prepare, dry and publish" ;;
+  check)
+    check_accounts
+    check_tag
+    ;;
+  sign)
+    check_accounts
+    sign_release
+    ;;
+  *) fail "\"$1\" is not one of prepare, dry, check, publish and sign" ;;
 esac
