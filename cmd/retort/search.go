@@ -39,7 +39,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&detail, "detail", "description",
-		"details to show of each tool: name, description (or summary) or full")
+		"details to show of each tool: name, description or full (summary means description)")
 	c.Flags().StringVar(&lang, "lang", "ts", "language of the tool definitions: ts or py")
 	c.Flags().StringVar(&q.Server, "server", "", "show only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "show only tools of this category")

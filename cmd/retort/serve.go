@@ -35,7 +35,8 @@ func (a serveCommands) command() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&surface, "surface", "full",
-		"which of Retort's own tools clients see: full for all tools, or lean for the first four")
+		"Retort's own tools that clients see: full (all), or lean (only search_tools, get_tool_definition, "+
+			"execute_code and call_tool)")
 	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes to the configuration files while Retort runs")
 	c.Flags().StringVar(&http, "http", "",
 		"serve over HTTP at this address, such as 127.0.0.1:7337; with the value on, Retort uses the address in "+
