@@ -106,7 +106,7 @@ var layers = []struct {
 	{"internal/skills", []string{"internal/base/seal", "internal/agent/templates"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/jobs", []string{"internal/base/seal"}, "keeps jobs that it does not understand; who does them is given to it"},
 	{"internal/workspace", []string{"internal/base/seal"}, "files below one directory, and a few values beside them"},
-	{"internal/audit/sqlstore", []string{"internal/audit", "internal/base/seal"}, "rows of the audit log, which it does not understand"},
+	{"internal/audit/sqlstore", []string{"internal/audit", "internal/base/seal", "internal/home"}, "rows of the audit log, which it does not understand"},
 	{"internal/config", []string{"internal/policy", "internal/policy/cel", "internal/privacy/pii", "internal/base/seal"}, "read by cmd and the engine, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/config/clientfiles", []string{"internal/config", "internal/home", "internal/base/seal"}, "files of other programs in, files out; it starts nothing, so it knows no upstream"},
 	{"internal/devel/demo", []string{"internal/base/jsonschema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},

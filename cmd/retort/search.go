@@ -43,7 +43,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	c.Flags().StringVar(&lang, "lang", "ts", "language of the tool definitions: ts or py")
 	c.Flags().StringVar(&q.Server, "server", "", "show only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "show only tools of this category")
-	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools to show")
+	c.Flags().IntVar(&q.Limit, "limit", core.DefaultSearchLimit, "maximum number of tools to show")
 	offerJSON(c)
 	return c
 }

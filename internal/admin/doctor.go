@@ -149,14 +149,14 @@ func (s *stores) checkAudit(ctx context.Context) []doctor.CheckResult {
 	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return []doctor.CheckResult{
-			{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
+			{Name: "audit log", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
 			doctor.CheckClock(now, 0),
 		}
 	}
 	defer r.Close()
 	g, err := r.QuickCheck(ctx)
 	record := doctor.CheckResult{
-		Name: "record", Level: doctor.OK,
+		Name: "audit log", Level: doctor.OK,
 		Words: fmt.Sprintf("entries: %d, chains: %d; no chain ends before its checkpoint", g.Entries, g.Chains),
 	}
 	switch {

@@ -183,7 +183,7 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 		return err
 	}
 	if k.recordVerifier.out.Codes && k.out.Entries > 0 && head.Owner != k.codes.ownerID() {
-		k.addFault(1, Edited, fmt.Sprintf("the table of chains names another person for chain %s than its entries", k.c.Chain))
+		k.addFault(1, Edited, fmt.Sprintf("the table of chains names another owner for chain %s than its entries", k.c.Chain))
 	}
 	if head.Seq < k.next-1 {
 		k.addFault(

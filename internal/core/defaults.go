@@ -8,6 +8,8 @@ const (
 	DefaultResultTokens     = 2000 // tokens of a result with its output
 	DefaultDefinitionTokens = 4000 // tokens of the definition of one tool
 
+	DefaultSearchLimit = 10 // tools that a search returns
+
 	DefaultApprovalTimeout = 10 * time.Minute
 	DefaultQuestions       = 50 // that one execution may ask
 	DefaultDeclined        = 5  // questions in a row

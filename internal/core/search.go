@@ -20,7 +20,7 @@ type ToolQuery struct {
 	Category string       // empty = all
 	Detail   SearchDetail // DetailDescription if empty
 	Language Language
-	Limit    int  // the most tools; 10 if zero
+	Limit    int  // maximum number of tools; DefaultSearchLimit if zero
 	Weak     bool // tools that match much less well than others are returned, too
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }

@@ -139,7 +139,8 @@ func TestNothingPilesUp(t *testing.T) {
 // ignoreIdleSandboxes holds options for goleak that ignore the goroutines of idle sandboxes. These wait for the
 // next execution, and there may be more of them after a test than before.
 var ignoreIdleSandboxes = []goleak.Option{
-	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).startChild.func1"),
+	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*guestChild).awaitExit"),
+	goleak.IgnoreAnyFunction("retort/internal/sandbox/warmpool.(*Backend).awaitGone"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
 }
 

@@ -32,7 +32,7 @@ func (x *execution) dryRun(ctx context.Context) core.Outcome {
 // Each approved effect may happen once. It is safe for concurrent use.
 type effectPlan struct {
 	rehearsal bool
-	expected  *expectedCalls                        // set if the rehearsal precedes a real run; see askFirst
+	expected  *expectedCalls                        // set if the rehearsal precedes a real run; see approveExpectedCalls
 	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments
 
 	mu      sync.Mutex

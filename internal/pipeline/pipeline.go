@@ -1,5 +1,5 @@
-// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. This
-// order is defined only here.
+// Package pipeline runs a program through its phases in order: search, bindings, check, approval, sandbox, relay,
+// report. This order is defined only here, in runPhases.
 package pipeline
 
 import (
@@ -231,7 +231,7 @@ func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
 	if refused := x.approveProgram(ctx); refused != nil {
 		return x.failWith(refused)
 	}
-	if refused := x.askFirst(ctx, verdict, spec); refused != nil {
+	if refused := x.approveExpectedCalls(ctx, verdict, spec); refused != nil {
 		return x.failWith(refused)
 	}
 	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, spec)
@@ -389,7 +389,7 @@ type programExecution struct {
 	state     *workspace.SessionState // a draft in a dry run
 	plan      *effectPlan             // nil if effects are judged one by one
 	granted   effectPlan              // calls that a person approved in advance, each once
-	rehearsal *relay.Rehearsal        // the run before this one, whose answers it reuses; see askFirst
+	rehearsal *relay.Rehearsal        // the run before this one, whose answers it reuses; see approveExpectedCalls
 	whole     *core.Toolset           // which include those that the request may reach
 	code      string                  // of the request, with tokens in place of sealed data
 	host      sandbox.ToolHost

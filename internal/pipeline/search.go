@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	defaultHits = 10
-	maxHits     = 100
+	maxHits = 100
 
 	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The search
 	// result names the servers that are still missing.
@@ -45,7 +44,7 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, limit int) (core.FoundTools, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
-		q.Limit = defaultHits
+		q.Limit = core.DefaultSearchLimit
 	}
 	if q.Detail == "" || q.Detail == core.DetailSummary {
 		q.Detail = core.DetailDescription

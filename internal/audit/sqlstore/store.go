@@ -18,6 +18,7 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // Options configures how Open opens a store.
@@ -80,10 +81,10 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, err
 		return openLeft(ctx, dir, o)
 	}
 	for n := range maxFiles {
-		if _, err := os.Lstat(filepath.Join(dir, nameOf(n+1))); o.Fresh && err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, home.AuditFileName(n+1))); o.Fresh && err == nil {
 			continue
 		}
-		s, err := openSQLite(ctx, filepath.Join(dir, nameOf(n+1)), o, 0)
+		s, err := openSQLite(ctx, filepath.Join(dir, home.AuditFileName(n+1)), o, 0)
 		if !errors.Is(err, ErrTaken) {
 			return s, err
 		}
@@ -91,9 +92,6 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, err
 	return nil, core.Errorf(core.KindLimit, "store.open", "%d processes are already writing audit logs in %s: %w", maxFiles, dir, ErrTaken).
 		WithHint("stop some of them, or give each user a separate data directory with --home")
 }
-
-// nameOf returns the name of the file with number n in a folder. The first file has the number 1.
-func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
 
 // openLeft opens the first file in a folder that contains a chain and to which no process writes.
 func openLeft(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
@@ -124,17 +122,14 @@ func ListFiles(dir string) ([]string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	there := map[int]bool{}
+	there := map[string]bool{}
 	for _, e := range all {
-		n, _ := strings.CutPrefix(e.Name(), "record-")
-		if n, err := strconv.Atoi(strings.TrimSuffix(n, ".db")); err == nil && e.Name() == nameOf(n) {
-			there[n] = true
-		}
+		there[e.Name()] = true
 	}
 	var files []string
 	for n := range maxFiles {
-		if there[n+1] {
-			files = append(files, filepath.Join(dir, nameOf(n+1)))
+		if name := home.AuditFileName(n + 1); there[name] {
+			files = append(files, filepath.Join(dir, name))
 		}
 	}
 	return files, nil

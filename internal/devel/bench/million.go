@@ -9,6 +9,7 @@ import (
 	"retort/internal/audit"
 	"retort/internal/audit/sqlstore"
 	"retort/internal/core"
+	"retort/internal/home"
 )
 
 // logEntryCount sets the number of entries in the audit log that is queried and verified.
@@ -18,19 +19,14 @@ const logEntryCount = 1_000_000
 // ms for a page of any query, and 100,000 verified entries a second.
 func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	const name = "million"
-	if err := b.fillLog(ctx, name); err != nil {
+	if err := b.fillLog(ctx, name, logEntryCount); err != nil {
 		return err
 	}
-	dir := filepath.Join(b.home, name)
-	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record", "record-1.db"), sqlstore.Options{ReadOnly: true})
+	r, closeLog, err := b.readLog(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	r := &audit.LogReader{
-		Stores: []audit.LogStore{rows}, Archives: filepath.Join(dir, "archive"),
-		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: fixedKeys(),
-	}
+	defer closeLog()
 	for _, q := range []struct {
 		what string
 		audit.Filter
@@ -52,22 +48,35 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	start := time.Now()
 	v, err := r.Verify(ctx, audit.VerifyOptions{})
 	if err == nil && !v.OK {
-		err = fmt.Errorf("the record does not hold: %+v", v.First)
+		err = fmt.Errorf("the audit log is not valid: %s", v.First.Says)
 	}
 	b.addRow("prove 100,000 of 1,000,000 entries", []float64{toMilliseconds(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
 	return err
 }
 
-// fillLog writes 200,000 executions of thirty days, with five entries each.
-func (b *benchRun) fillLog(ctx context.Context, name string) error {
+// readLog opens an audit log that openAuditLog has made.
+func (b *benchRun) readLog(ctx context.Context, name string) (r *audit.LogReader, closeLog func() error, err error) {
+	dir := filepath.Join(b.home, name)
+	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record", home.AuditFileName(1)), sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &audit.LogReader{
+		Stores: []audit.LogStore{rows}, Archives: filepath.Join(dir, "archive"),
+		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: fixedKeys(),
+	}, rows.Close, nil
+}
+
+// fillLog writes entries of executions of thirty days. Each execution has five entries.
+func (b *benchRun) fillLog(ctx context.Context, name string, entries int) error {
 	log, err := b.openAuditLog(ctx, name)
 	if err != nil {
 		return err
 	}
 	const each = 5
 	began := time.Now().Add(-30 * 24 * time.Hour)
-	for x := range logEntryCount / each {
-		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / (logEntryCount / each))
+	for x := range entries / each {
+		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / time.Duration(entries/each))
 		risk := x * 7 % 101
 		about := core.AuditEvent{
 			At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100),

@@ -14,12 +14,9 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-const (
-	defaultLimit = 10
-	// indexTimeout bounds how long a search waits until the index has been updated to the current toolset. After
-	// that, it uses the index as it is.
-	indexTimeout = 100 * time.Millisecond
-)
+// indexTimeout bounds how long a search waits until the index has been updated to the current toolset. After that, it
+// uses the index as it is.
+const indexTimeout = 100 * time.Millisecond
 
 // ToolCatalog provides the current toolset. It must return the same pointer until the tools change.
 type ToolCatalog interface {
@@ -119,7 +116,7 @@ func (d *Searcher) Search(ctx context.Context, q SearchQuery) (SearchResult, err
 		filter.Hidden = q.Tools.IsHidden
 	}
 	if q.Limit <= 0 {
-		q.Limit = defaultLimit
+		q.Limit = core.DefaultSearchLimit
 	}
 	var a SearchResult
 	if strings.IndexFunc(q.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) < 0 {

@@ -138,7 +138,7 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	plan := confine.SandboxPlan{Profile: m.runtime, Files: maxOpenFiles}
 	kind := m.runtime
 	if m.i != nil {
-		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, tmpSize, m.readableMounts()
+		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, tmpSize, m.readablePaths()
 	}
 	if d.kernel { // gVisor counts threads itself
 		if plan.Processes = builtinThreads; m.i != nil {

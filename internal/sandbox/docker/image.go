@@ -97,8 +97,8 @@ func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, err
 	return name, nil
 }
 
-// readableMounts returns the paths in the container that an interpreter is allowed to read.
-func (m *guestImage) readableMounts() []confine.PlanMount {
+// readablePaths returns the paths in the container that an interpreter is allowed to read.
+func (m *guestImage) readablePaths() []confine.PlanMount {
 	paths := []string{interpreter.HarnessDir}
 	if m.i.Proc {
 		paths = append(paths, "/proc/self")

@@ -165,12 +165,15 @@ func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (*ReadyGuest, err
 		return nil, err
 	}
 	m := newReady(guest, k)
-	go func() {
-		defer b.guests.Done()
-		defer context.AfterFunc(b.ctx, m.Kill)()
-		<-guest.Gone()
-	}()
+	go b.awaitGone(m)
 	return m, nil
+}
+
+// awaitGone waits until a registered guest is gone. It ends the guest if the backend is closed.
+func (b *Backend) awaitGone(m *ReadyGuest) {
+	defer b.guests.Done()
+	defer context.AfterFunc(b.ctx, m.Kill)()
+	<-m.guest.Gone()
 }
 
 // register adds a guest or a command that Backend.Close waits for. The caller must call b.guests.Done when it is gone.

@@ -276,11 +276,13 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 		r.Claim.Free()
 		return
 	}
-	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
-		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
-			int64(len(r.Value)),
-		) + ", more than the memory of the program",
-			Hint: "request less data from the tool: a page, a filter, fewer fields"}
+	if most := min(maxAnswer, s.limits.Memory); err == nil && int64(len(r.Value)) > most {
+		err = &core.Error{
+			Kind: core.KindLimit,
+			Message: "the tool returned " + FormatBytes(int64(len(r.Value))) + ", but a program can receive at most " +
+				FormatBytes(most) + " from one call",
+			Hint: "request less data from the tool: a page, a filter, fewer fields",
+		}
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
 	if err == nil && r.Claim.IsHolding() {
