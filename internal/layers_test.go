@@ -19,7 +19,7 @@ var layers = []struct {
 }{
 	{".", []string{"internal/engine", "internal/mcp/client", "internal/mcp/server/web"}, "the Go API: public types, and their conversion to those of the engine"},
 	{"internal/engine", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
-	{"internal/admin", []string{"internal/audit", "internal/audit/export", "internal/audit/report", "internal/audit/sqlstore", "internal/auth", "internal/base/seal", "internal/catalog", "internal/config", "internal/doctor", "internal/engine", "internal/home", "internal/jobs", "internal/pipeline/approval", "internal/privacy/redact", "internal/privacy/vault", "internal/recommend", "internal/workspace"}, "opens what an engine keeps, and no engine"},
+	{"internal/admin", []string{"internal/audit", "internal/audit/export", "internal/audit/report", "internal/audit/sqlstore", "internal/auth", "internal/base/seal", "internal/catalog", "internal/config", "internal/doctor", "internal/engine", "internal/home", "internal/jobs", "internal/pipeline/approval", "internal/privacy/redact", "internal/privacy/vault", "internal/recommend", "internal/workspace", "internal/privacy/pii"}, "opens what an engine keeps, and no engine"},
 	{"cmd/retort", []string{"internal/..."}, "hands the parts what the command line says; the Go API is for programs of others"},
 	{"examples/07-embed", []string{"."}, "it is what a reader's program would be"},
 	{"cmd/package", []string{"internal/devel/packaging"}, "a program of releases, which needs nothing of the engine"},

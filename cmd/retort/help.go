@@ -17,7 +17,7 @@ func commandGroups() []commandGroup {
 		{"use", "Find and use tools:", []string{"run", "search", "describe", "call", "tools", "ask", "skills", "generate"}},
 		{"review", "Decide and review:", []string{"approvals", "tasks", "audit", "stats", "recommend", "workspace"}},
 		{"serve", "Serve clients:", []string{"serve", "token", "auth"}},
-		{"configure", "Configure and measure:", []string{"config", "templates", "vm", "bench"}},
+		{"configure", "Configure and measure:", []string{"config", "pii", "templates", "vm", "bench"}},
 	}
 }
 

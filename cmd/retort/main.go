@@ -151,7 +151,7 @@ calls them as typed functions. The model sees only the result of the program.`,
 		recommendCommands{a}.command(), workspaceCommands{a}.command(), skillCommands{a}.command(), templateCommands{a}.command(),
 		authCommands{a}.command(), tokenCommands{a}.command(), generateCommands{a}.command(), clients.importCommand(), clients.installCommand(),
 		clients.uninstallCommand(), configCommands{a}.command(), doctorCommands{a}.command(), vmCommands{a}.command(), benchCommands{a}.command(),
-		demo.command(), demo.demoServerCommand(), a.versionCommand(), manCommands{a}.command(), initCommands{a}.command(),
+		personalCommands{a}.command(), demo.command(), demo.demoServerCommand(), a.versionCommand(), manCommands{a}.command(), initCommands{a}.command(),
 	)
 	arrangeHelp(root)
 	return root

@@ -12,20 +12,25 @@ import (
 // OpenRedactor returns the redactor of personal values that the settings describe; nil if they disable it. now
 // returns the settings in force. close must be called when the redactor is no longer used.
 func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, close func() error) {
-	s := st.config.Settings
-	if !s.PIITokenization.IsOn() {
+	if !st.config.Settings.PIITokenization.IsOn() {
 		return nil, func() error { return nil }
 	}
 	store := st.OpenVault()
+	o := RedactOptions(st.config.Settings)
+	o.Reveals = func(server string, t pii.Type) bool {
+		return slices.Contains(now().Servers[server].PII.Reveal, string(t))
+	}
+	o.Treats = func(server string, t pii.Type) redact.TypeTreatment {
+		return treatmentOf(now().Servers[server].PII, string(t))
+	}
+	return redact.New(o, store), store.Close
+}
+
+// RedactOptions returns what the settings say about personal data, apart from the rules of single servers.
+func RedactOptions(s config.Settings) redact.Options {
 	o := redact.Options{
 		Modes: map[pii.Type]redact.HideMode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
 		Words: map[pii.Type][]string{}, Types: map[pii.Type]*regexp.Regexp{},
-		Reveals: func(server string, t pii.Type) bool {
-			return slices.Contains(now().Servers[server].PII.Reveal, string(t))
-		},
-		Treats: func(server string, t pii.Type) redact.TypeTreatment {
-			return treatmentOf(now().Servers[server].PII, string(t))
-		},
 	}
 	for t, m := range s.PII.Modes {
 		o.Modes[pii.Type(t)] = redact.HideMode(m)
@@ -43,7 +48,7 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 			o.Types[t] = regexp.MustCompile(further.Pattern)
 		}
 	}
-	return redact.New(o, store), store.Close
+	return o
 }
 
 // treatmentOf returns how personal data of the type t is treated in results of a server. If the settings name

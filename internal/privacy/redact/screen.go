@@ -59,6 +59,14 @@ type Options struct {
 	Treats func(server string, t pii.Type) TypeTreatment
 }
 
+// ModeOf returns from whom values of a type are hidden.
+func (o Options) ModeOf(t pii.Type) HideMode { return cmp.Or(o.Modes[t], modeOf(t)) }
+
+// ScanOptions returns the options of the scanner that finds personal data.
+func (o Options) ScanOptions() pii.Options {
+	return pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys, Types: o.Types}
+}
+
 // TypeTreatment says how values of one type of personal data are handled in the results of one server. It can
 // override the mode that the type has for all servers.
 type TypeTreatment string
@@ -91,9 +99,9 @@ func New(o Options, store *vault.TokenVault) *Redactor {
 	s := &Redactor{modes: map[pii.Type]HideMode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
 	s.compared.principals, s.compared.seed = map[string]map[valueKey]*comparedValue{}, maphash.MakeSeed()
 	for _, t := range slices.AppendSeq(pii.AllTypes(), maps.Keys(o.Types)) {
-		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
+		s.modes[t] = o.ModeOf(t)
 	}
-	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys, Types: o.Types})
+	s.scanner = pii.New(o.ScanOptions())
 	return s
 }
 
