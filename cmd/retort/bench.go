@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,8 @@ func (a benchCommands) command() *cobra.Command {
 			}
 			if a.asJSON {
 				return a.printJSON(map[string]any{
-					"rows": rows, "targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
+					"rows": rows, "targets": targets, "date": time.Now().Format(time.DateOnly),
+					"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
 				})
 			}
 			if err := a.printBench(rows); err != nil || len(targets) == 0 {

@@ -85,7 +85,7 @@ func compareFigures(t *testing.T, got, want pictures.Figures) {
 			if far(w.Loaded, old[0]) || far(w.Peak, old[1]) || w.RoundTrips != old[2] {
 				t.Errorf("%s: %s: %d, %d, %d, not %v. Measure again: "+
 					"go test ./cmd/retort -run TestTokenFigures -update, "+
-					"then go test ./internal/devel/pictures -update",
+					"then go test ./internal/devel/pictures -update and go test ./internal -run TestReferencePages -update",
 					task.Name, w.Way, w.Loaded, w.Peak, w.RoundTrips, old)
 			}
 		}

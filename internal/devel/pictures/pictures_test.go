@@ -143,29 +143,6 @@ func TestThreatIDs(t *testing.T) {
 	}
 }
 
-// TestTokenTable checks that the table of the benchmark page has the measured figures. With -update it writes the
-// table.
-func TestTokenTable(t *testing.T) {
-	page := filepath.Join(repository, "docs/reference/benchmarks.md")
-	raw, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(raw), "| task | direct")
-	_, after, ended := strings.Cut(rest, "\n\n")
-	if !found || !ended {
-		t.Fatalf("%s has no table of tasks", page)
-	}
-	want := before + measuredFigures(t).Table() + "\n" + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(raw) {
-		t.Errorf("%s differs from %s. Write it: go test ./internal/devel/pictures -update", page, FiguresFile)
-	}
-}
-
 // TestFiguresOfReadme checks the token figures in the text of the README.
 func TestFiguresOfReadme(t *testing.T) {
 	readme := testenv.ReadPage(t, repository, "README.md")
