@@ -84,7 +84,7 @@ func benchTable(rows []bench.ResultRow) string {
 	b.WriteString("| measured | median | worst | promised |\n|---|---|---|---|\n")
 	for _, r := range rows {
 		worst, promised := "", ""
-		if r.Runs > 1 {
+		if r.Runs > 1 && r.Worst > 0 {
 			worst = roundFigure(r.Worst)
 		}
 		if r.Target > 0 {

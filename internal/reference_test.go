@@ -23,6 +23,7 @@ func TestReferencePages(t *testing.T) {
 		"files.md":        placesPage(t),
 		"environment.md":  environmentPage(t),
 		"platforms.md":    platformsPage(t),
+		"benchmarks.md":   benchmarksPage(t),
 	} {
 		file := filepath.Join(root, "docs/reference", name)
 		if *update {
