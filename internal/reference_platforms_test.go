@@ -86,8 +86,9 @@ This list is for the default sandbox, ` + "`process`" + `, and for the built-in 
 ` + confinementLists(t)
 }
 
-// platformTable returns the table of platformRows. It fails the test if the file of a cell is not part of Retort on the
-// cell's operating system, or if it is also part of Retort on a system for which the row names another file.
+// platformTable returns a Markdown table of platformRows, with a column for each operating system. The test fails if the
+// source file of a cell is not compiled for the operating system of its column, or if it is also compiled for a system
+// whose cell in the same row names another file.
 func platformTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| | Linux | macOS | Windows |\n|---|---|---|---|\n")

@@ -55,8 +55,9 @@ check_tag() {
     fail "the commit does not have the tag v$version; set it first"
 }
 
-# sign_release signs the checksums, the provenance statement and the image with the identity of the workflow that runs
-# it, and adds the signatures to the draft. The image is signed by its digest, because a tag can move.
+# sign_release signs the checksums, the provenance statement and the image, with the identity of the workflow that runs
+# this script, and adds the signatures to the draft release. It signs the image by its digest, because a tag can later
+# point to another image.
 sign_release() {
   local tool version digest
   for tool in cosign docker gh; do

@@ -34,9 +34,12 @@ func (a personalCommands) testCommand() *cobra.Command {
 		Use: "test [FILE]", Short: "Print the personal data that Retort finds in a file, and the reason for each value",
 		Args: cobra.MaximumNArgs(1),
 		Long: `The command prints the personal data in a text or JSON file as Retort would find it in the result of a
-tool. Without FILE, it reads standard input. The command prints the real values, but it stores and sends
-nothing. The column MODE says from whom Retort hides the value: sealed hides it from programs and the
-model, border only from the model, and off from nobody. The command uses your settings.`,
+tool, with your settings. Without FILE, it reads standard input. The output contains the real values. The
+command stores and sends nothing. The column MODE says who cannot see the value:
+
+  sealed  programs and the model cannot see it
+  border  the model cannot see it, but programs can
+  off     Retort does not hide it`,
 		Example: `  retort pii test export.json
   retort pii test --json < notes.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -11,9 +11,10 @@ import (
 	"retort/internal/core"
 )
 
-// AddPIIWords returns the text of a retort.yaml with more words for a type of personal data in pii.words. It keeps
-// comments and everything else. added holds the words that the text did not list before. file names the text in
-// errors, which are *core.Error. getenv looks up the variables in the settings.
+// AddPIIWords adds words for a type of personal data to pii.words in the text of a retort.yaml, and returns the new
+// text. Comments and everything else stay unchanged. added holds the words that were not listed before. The argument
+// file is the name of the file in error messages. getenv looks up the variables in the settings. Errors are
+// *core.Error.
 func AddPIIWords(
 	file string, text []byte, getenv func(string) (string, bool), piiType string, words []string,
 ) (changed []byte, added []string, err error) {
@@ -61,7 +62,7 @@ func AddPIIWords(
 type yamlEdit struct{ lines []string }
 
 // addWords adds words to the list pii.words.TYPE, and the parts of this path that are missing. It returns a reason if
-// a part is not in block style, because inserting lines works only there.
+// a part is in YAML's flow style, with brackets, because lines can be inserted only into block style.
 func (e *yamlEdit) addWords(root *valueNode, piiType string, words []string) (refused string) {
 	node, indent, at := root, 0, len(e.lines)
 	for i, key := range []string{"pii", "words", piiType} {
@@ -75,7 +76,8 @@ func (e *yamlEdit) addWords(root *valueNode, piiType string, words []string) (re
 			return ""
 		}
 		if node = entry.value; node.line == entry.key.line {
-			return "the value of " + key + " in line " + strconv.Itoa(entry.key.line) + " is not in block style"
+			return "the value of the key " + key + " in line " + strconv.Itoa(entry.key.line) +
+				" must begin in a line of its own, one entry in each line"
 		}
 		at, indent = entry.key.line, node.column-1
 	}

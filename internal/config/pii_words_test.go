@@ -33,8 +33,8 @@ func TestAddPIIWords(t *testing.T) {
 // TestAddPIIWordsRefuses checks the errors for files that cannot be changed and for words that are not valid.
 func TestAddPIIWordsRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ text, piiType, word, want string }{
-		"flow style":   {"pii: {expiry: 720h}\n", "company", "Acme", "is not in block style"},
-		"flow list":    {"pii:\n  words:\n    company: [Orion]\n", "company", "Acme", "is not in block style"},
+		"flow style":   {"pii: {expiry: 720h}\n", "company", "Acme", "must begin in a line of its own"},
+		"flow list":    {"pii:\n  words:\n    company: [Orion]\n", "company", "Acme", "must begin in a line of its own"},
 		"folded item":  {"pii:\n  words:\n    company:\n      - Acme\n        Widgets\n", "company", "Orion", "cannot be inserted"},
 		"broken file":  {"pii: [\n", "company", "Acme", "retort.yaml"},
 		"unknown type": {"", "companies", "Acme", "companies"},

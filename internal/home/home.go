@@ -28,8 +28,9 @@ func (d Dir) Abs() (Dir, error) {
 // Audit returns the directory of the audit log.
 func (d Dir) Audit() string { return d.join("audit") }
 
-// AuditFileName returns the name of a file in the directory Audit that contains entries. The first file has the number
-// 1. There are further files because each process that runs at the same time writes to its own file.
+// AuditFileName returns the name of the file with the given number in the directory that Audit returns. The numbers
+// start at 1. There are several files if several processes wrote entries at the same time, because each process writes
+// to its own file.
 func AuditFileName(number int) string { return fmt.Sprintf("record-%d.db", number) }
 
 // AuditArchives returns the directory of entries that were moved out of the audit log because they were too old or

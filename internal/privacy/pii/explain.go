@@ -30,9 +30,9 @@ type ExplainedValue struct {
 	Evidence   string // the key, the words or the pattern that the reason refers to; may be empty
 }
 
-// Explain returns the personal data in a document, in order, as ReplaceValues finds it with these options. It finds the
-// reasons by searching again in parts of the document. Equal values of one type are explained only once, so their
-// reason is that of the first of them.
+// Explain returns the personal data that ReplaceValues finds in a document with these options, in order, each value
+// with the reason why it was found. To learn the reasons, Explain searches parts of the document again. If a value
+// occurs several times with the same type, all occurrences get the reason of the first one.
 func Explain(o Options, document []byte) []ExplainedValue {
 	x := &explainer{Options: o, scanner: New(o), document: document, known: map[string]ExplainedValue{}}
 	found := x.findValues()
@@ -144,8 +144,10 @@ const (
 	maxEvidence = 2048
 )
 
-// findContext returns the words before the value, or else after it, that the scanner needs to find the value. They
-// are in the same line, or in the same string of a JSON document. ok is false if these are not sufficient.
+// findContext returns the words next to a value that the scanner needs to recognise it: words before the value or, if
+// they are not sufficient, words after it. It looks only in the line of the value and, in a JSON document, only in the
+// string of the value. ok is false if the scanner does not find the value there. words is empty if the scanner needs
+// words on both sides.
 func (x *explainer) findContext(v *ExplainedValue) (words string, ok bool) {
 	borders := "\n"
 	if len(x.keys) > 0 {

@@ -169,7 +169,7 @@ func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (*ReadyGuest, err
 	return m, nil
 }
 
-// awaitGone waits until a registered guest is gone. It ends the guest if the backend is closed.
+// awaitGone waits until a registered guest has ended. If the backend is closed before that, awaitGone kills the guest.
 func (b *Backend) awaitGone(m *ReadyGuest) {
 	defer b.guests.Done()
 	defer context.AfterFunc(b.ctx, m.Kill)()

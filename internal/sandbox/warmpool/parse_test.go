@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// startPlaying returns a function that starts a fake guest. The guest says that it is ready and calls play. It ends if
-// play returns true.
+// startPlaying returns a function that starts a fake guest. The guest reports that it is ready, and calls play. If play
+// returns true, the guest ends, otherwise it stays until it is killed.
 func startPlaying(play func(*wire.FrameConn) bool) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
 		near, far := net.Pipe()
