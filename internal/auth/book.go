@@ -23,7 +23,7 @@ import (
 const (
 	maxTokens       = 1000
 	maxFile         = 1 << 20
-	lockPatience    = 5 * time.Second
+	lockTimeout     = 5 * time.Second
 	expiredListTime = 30 * 24 * time.Hour // how long an expired token is still listed
 )
 
@@ -291,7 +291,7 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 // runLocked runs f while it holds the lock that all processes share. The lock file is next to the key, so that no MCP
 // server can hold the lock to prevent a person from revoking tokens.
 func (b *TokenStore) runLocked(f func() error) error {
-	unlock, err := seal.Lock(b.countPath+".lock", lockPatience)
+	unlock, err := seal.Lock(b.countPath+".lock", lockTimeout)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "access.tokens", "the tokens cannot be locked: %w", err)
 	}

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	pinsFormat   = 2 // version of the file format; in version 1 pins did not cover _meta, icons and execution
-	pinsSuffix   = ".pins"
-	lockFile     = "pins.lock"
-	lockPatience = 5 * time.Second
+	pinsFormat  = 2 // version of the file format; in version 1 pins did not cover _meta, icons and execution
+	pinsSuffix  = ".pins"
+	lockFile    = "pins.lock"
+	lockTimeout = 5 * time.Second
 )
 
 // trustStore stores the trusted tool definitions in one sealed file for each server, next to the file with all
@@ -214,7 +214,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 		f(t)
 		return t, nil
 	}
-	unlock, locked := seal.Lock(filepath.Join(b.dir, lockFile), lockPatience)
+	unlock, locked := seal.Lock(filepath.Join(b.dir, lockFile), lockTimeout)
 	if locked == nil {
 		defer unlock()
 		known = b.currentTrust(server, known)

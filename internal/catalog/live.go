@@ -84,11 +84,11 @@ const (
 	freshListing   = time.Minute     // age up to which a listing need not be repeated before a call
 	relistInterval = 5 * time.Minute // between listings of a connected server
 
-	// firstPatience bounds how long a call waits for the first listing over a new connection. It is long because
+	// firstListTimeout bounds how long a call waits for the first listing over a new connection. It is long because
 	// the server may connect slowly, and the call itself needs this connection, too. listTimeout bounds how long a
 	// call waits for any other listing.
-	firstPatience = time.Minute
-	listTimeout   = 5 * time.Second
+	firstListTimeout = time.Minute
+	listTimeout      = 5 * time.Second
 )
 
 // Pauses between attempts to list a server that fails.
@@ -265,7 +265,7 @@ func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	w.mu.Unlock()
 	late := listTimeout
 	if !same {
-		late = firstPatience
+		late = firstListTimeout
 	}
 	timer := time.NewTimer(late)
 	defer timer.Stop()

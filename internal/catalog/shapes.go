@@ -123,7 +123,7 @@ func (l *shapeLearner) saveShapes() {
 }
 
 func (l *shapeLearner) writeShapes(server string) error {
-	unlock, err := seal.Lock(filepath.Join(l.catalog.dir, shapesLock), lockPatience)
+	unlock, err := seal.Lock(filepath.Join(l.catalog.dir, shapesLock), lockTimeout)
 	if err != nil {
 		return err
 	}

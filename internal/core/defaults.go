@@ -12,7 +12,7 @@ const (
 
 	DefaultApprovalTimeout = 10 * time.Minute
 	DefaultQuestions       = 50 // that one execution may ask
-	DefaultDeclined        = 5  // questions in a row
+	DefaultDeclined        = 5  // denials in a row, after which one execution may not ask again
 
 	DefaultPIIExpiry = 30 * 24 * time.Hour // for which the tokens of an unused session are kept
 

@@ -24,9 +24,9 @@ import (
 const (
 	maxHits = 100
 
-	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The search
+	// searchStartTimeout bounds how long a search waits for servers that have not listed their tools yet. The search
 	// result names the servers that are still missing.
-	searchPatience = 3 * time.Second
+	searchStartTimeout = 3 * time.Second
 
 	// searchTokens bounds all definitions in one search result that a model reads, in tokens. Tools whose definitions
 	// do not fit are named in FoundTools.Others.
@@ -56,7 +56,7 @@ func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, limit int) (
 		)
 	}
 	if !q.Settled {
-		p.Tools.WaitForPending(ctx, searchPatience)
+		p.Tools.WaitForPending(ctx, searchStartTimeout)
 	}
 	tools := p.Toolset()
 	answer, err := p.Searcher.Search(ctx, search.SearchQuery{
@@ -249,7 +249,7 @@ func (p *Pipeline) engineFunctions(x *programExecution) map[string]relay.EngineF
 func wrapperFolder(x *programExecution) workspace.VirtualFolder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet
-		x.pipeline.Tools.WaitForPending(context.Background(), searchPatience)
+		x.pipeline.Tools.WaitForPending(context.Background(), searchStartTimeout)
 		if now := x.visibleTools(); len(now.Servers) > len(x.tools.Servers) {
 			return now
 		}
