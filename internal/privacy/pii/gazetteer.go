@@ -2,55 +2,49 @@ package pii
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"retort/internal/privacy/offsets"
 )
 
-// KnownValues stores names, companies and other values, so that they are found again in free text. The zero value is
-// empty and ready to use. It is safe for concurrent use.
+// KnownValues remembers names, companies and other values, so that they are found again in free text. It stores keyed
+// hashes and no text: at most 40 bytes for a name of two words. The zero value is empty and ready to use. It is safe
+// for concurrent use.
+//
+// Values are compared word by word, in the form of appendFoldedWord. Between the words of a value, a text may have up
+// to four blanks or marks.
 type KnownValues struct {
 	mu    sync.RWMutex
-	first [1 << 10]uint64 // bits of the hashes of first words
-	// lengths maps the hash of a word to the length, in bytes, of the values that begin with this word. If these
-	// values have different lengths, it instead maps the hash to 256 plus an index. The element of the field several
-	// at this index lists all the lengths, longest first. Words with equal hashes share one entry.
-	lengths offsets.ByHash
-	several [][]uint8
-	// values maps the hash of a normalised spelling (see appendNormalized) to the offset, in the field text, of the
-	// first value with this spelling. Hashes are used because many names may begin with the same word, and comparing
-	// all of these with a text would be slow.
-	values offsets.ByHash
-	// text stores the values one after another, in pages. Each value begins with the offset of the next value with
-	// the same normalised spelling, as a u32, or 0 if none is found. Then follow one byte each for the type, the
-	// number of stored spellings and their length, and the spelling in lower case. If only the exact spelling must be
-	// found, that spelling follows, too.
-	text  [][]byte
+	first [1 << 10]uint64 // bits of wordHash of the first words of values
+	words *wordSet
 	types []Type
 	seed  maphash.Seed
 	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
-	added int            // number of values given to Add
-	exact int            // number of values given to AddExact
-	// digits is set if any value begins with a digit.
-	digits bool
+	added int            // number of values given
+	most  int            // tests: the number of values for which there is room; 0 means MaxKnown
+	dense bool           // some value is in a script without spaces between words
+	// dates contains the known dates of birth, and digits the first three digits of known numbers, as bits.
+	dates   map[civilDate]bool
+	numbers bool
+	digits  [1000/64 + 1]uint64
 }
 
-// maxKnown bounds the number of values given to Add and, separately, to AddExact. Each name takes about 60 bytes of
-// memory. Values beyond it are not found in free text.
-const maxKnown = 1 << 17
+// MaxKnown is the number of values for which KnownValues has room. The following values are not found in free text,
+// which IsFull reports.
+const MaxKnown = 2_000_000
 
-// hasEntries reports whether any value was added by Add or AddExact.
-func (g *KnownValues) hasEntries() bool { return g.added+g.exact > 0 }
+// hasEntries reports whether any value was added.
+func (g *KnownValues) hasEntries() bool { return g.added > 0 }
 
 // hashValue returns a hash that identifies the value. Its seed is random, so that collisions cannot be predicted.
 func (g *KnownValues) hashValue(value string) uint64 {
-	if g.seed == (maphash.Seed{}) {
-		g.seed = maphash.MakeSeed()
+	if g.words == nil {
+		g.seed, g.words = maphash.MakeSeed(), &wordSet{}
 	}
 	return maphash.String(g.seed, value)
 }
@@ -76,7 +70,7 @@ func (g *KnownValues) isNew(h uint64) bool {
 }
 
 // Add adds a value. If it is a person's name, Add also adds the family name on its own. Values that are too short are
-// ignored, and so are common words.
+// ignored, and so are common words. A value of one word is found where it begins with a capital.
 func (g *KnownValues) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,30 +78,183 @@ func (g *KnownValues) Add(t Type, value string) {
 }
 
 func (g *KnownValues) addValue(t Type, value string) {
-	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hashValue(value)) {
+	if len(value) < 3 || len(value) > 100 || g.isFull() || !g.isNew(g.hashValue(value)) {
 		return
 	}
 	g.added++
-	words := strings.Fields(value)
-	if len(words) == 0 || !isAlnumByte(value[0]) {
+	words := valueWords(value)
+	if len(words) == 0 || !isAlnumByte(value[0]) || len(words) == 1 && !isDistinctive(value) {
 		return
 	}
-	if len(words) == 1 && !isDistinctive(value) {
+	k := g.numberOf(t)
+	if len(words) == 1 {
+		g.putWord(words[0], k, asName)
 		return
 	}
-	g.putValue(foldCase(strings.Join(words, " ")), t, singleWord(words))
-	if last := words[len(words)-1]; t == Name && len(words) > 1 && isDistinctive(last) && g.isNew(g.hashValue(last)) {
-		g.added++
-		g.putValue(foldCase(last), t, last)
+	g.putValue(words, k, 0)
+	if last := words[len(words)-1]; t == Name && isDistinctive(last) {
+		g.putWord(last, k, asName)
 	}
 }
 
-func singleWord(words []string) string {
-	if len(words) == 1 {
-		return words[0]
+// AddExact adds a value that is found wherever it occurs as whole words, in any letter case, and where it is the whole
+// text. Each word of a person's name is found, too. Short words are found where they begin with a capital, and words
+// that are also common words only where they are the whole text. Dates of birth are found in other spellings of the
+// same date, and numbers with other separators.
+func (g *KnownValues) AddExact(t Type, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if value == "" || g.isFull() || !g.isNew(^g.hashValue(value)) { // inverted, since Add stores the hash itself
+		return
 	}
-	return ""
+	g.added++
+	k := g.numberOf(t)
+	if t == DateOfBirth {
+		if g.addDate(value) {
+			return
+		}
+	}
+	if IsNumberType(t) && g.addNumber(value, k) {
+		return
+	}
+	words := valueWords(value)
+	if len(words) == 0 {
+		return
+	}
+	flags := isValue
+	if r, _ := utf8.DecodeRuneInString(value); !isWordRune(r) || !isWordRune(lastRune(value)) {
+		flags |= withMarks
+	}
+	if len(words) == 1 {
+		g.putWord(words[0], k, flags|reachOf(words[0], true))
+		return
+	}
+	g.putValue(words, k, flags)
+	if t == Name {
+		for _, word := range words {
+			g.putWord(word, k, reachOf(word, false))
+		}
+	}
 }
+
+func lastRune(s string) rune {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// reachOf returns where a known word is found. whole is set if the word is the complete value.
+func reachOf(word string, whole bool) wordEntry {
+	switch n := utf8.RuneCountInString(word); {
+	case isStopWord(word):
+		if whole {
+			return asWhole
+		}
+		return 0
+	case isCommonWord(word):
+		return asWhole
+	case !whole && strings.Trim(word, "0123456789") == "":
+		return 0
+	case n >= 4 || n >= 2 && isUnspacedScript(word):
+		return asWord | asName | asWhole
+	case n >= 2 && word[0] < utf8.RuneSelf && !isDigitByte(word[0]):
+		return asName | asWhole
+	}
+	return asWhole
+}
+
+// HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
+// room.
+func (g *KnownValues) HasExact(value string) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.hasEntries() && (g.hasHash(^maphash.String(g.seed, value)) || g.isFull())
+}
+
+// IsFull reports whether there is no room for more values.
+func (g *KnownValues) IsFull() bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.isFull()
+}
+
+func (g *KnownValues) isFull() bool {
+	if g.most > 0 {
+		return g.added >= g.most
+	}
+	return g.added >= MaxKnown
+}
+
+// valueWords returns the runs of letters and digits of a value, as the scanner sees them.
+func valueWords(value string) (words []string) {
+	text := []byte(value)
+	if hasIgnorable(text) {
+		text = plainView(text).withoutIgnorable().text
+	}
+	for i := 0; i < len(text); {
+		end := spanEnd(text, i, isAlnum)
+		if end == i {
+			i = markEnd(text, i)
+			continue
+		}
+		words, i = append(words, string(text[i:end])), end
+	}
+	return words
+}
+
+// markEnd returns the end of the character at i, which is not part of a word.
+func markEnd(text []byte, i int) int {
+	if text[i] < utf8.RuneSelf {
+		return i + 1
+	}
+	_, n := utf8.DecodeRune(text[i:])
+	return i + n
+}
+
+// isDistinctive reports whether the single word w is distinctive enough to be searched for on its own. It must have
+// at least four characters, begin with a capital, contain no digits and not be a common word.
+func isDistinctive(w string) bool {
+	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
+		return false
+	}
+	return !isStopWord(w) && !isCommonWord(w)
+}
+
+// isStopWord reports whether w is a word of grammar, or one that commonly stands beside names, such as Mr or GmbH.
+func isStopWord(w string) bool {
+	text := []byte(w)
+	h := wordHash(text, 0, len(text))
+	if words, end := vouchers().longestMatch(text, 0, h); end == len(text) && words != 0 {
+		return true
+	}
+	if particles[strings.ToLower(w)] {
+		return true
+	}
+	role, end := people().longestMatch(text, 0, h)
+	return end == len(text) && role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0
+}
+
+// particles are words of family names that are found only as a part of these.
+var particles = map[string]bool{"van": true, "von": true, "de": true, "der": true, "den": true, "del": true, "la": true, "le": true,
+	"el": true, "al": true, "da": true, "dos": true, "di": true, "du": true, "bin": true, "ibn": true, "yes": true, "no": true}
+
+// isCommonWord reports whether w is a common word that also occurs in names, so that on its own it does not indicate
+// a person.
+func isCommonWord(w string) bool {
+	var room [64]byte
+	folded := appendFoldedWord(room[:0], []byte(w))
+	return bytes.Contains([]byte(commonWords), append(append([]byte{' '}, folded...), ' '))
+}
+
+const commonWords = " long young green brown black white king page may june april grace hope rose will mark bill rich frank dean chase cook baker price stone wood woods field fields bush banks brooks rivers lane park parks " +
+	"hill hills ford bell ball cross day days early east west north south english french german swift small short little love moon star stars summer winter snow rain storm wise best good goods gold silver sharp strong major minor " +
+	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
+	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap " +
+	"ann art bay ben bob cat dan dot don ed eve guy jack jay jet jo joy kay kit lou lee max may may meg nick nat pat peg rob ray rod roy ruby sam sue ted tim tom val vic wes will " +
+	"amber angel autumn austin bank basil beau bishop blossom brave brook carol carter chance charity charm christian church clay cliff coral crystal daisy dawn diamond drew duke earl fern finn forest fox gene genesis glen hazel heather " +
+	"hunter iris ivy jade jasmine jordan justice lily madison mason melody mercy miles misty norm olive paris pearl penny piper poppy prince rain raven robin rocky rusty sage sandy scout sierra sky skip stormy sunny trinity trip " +
+	"victor virginia wade walker ward wolf archer butcher carpenter cooper fisher gardener hall harvest marks mason miller porter potter price rice ripper sellers shepherd singer speaker stock taylor turner weaver webb worker write an at do so go us it on "
 
 // foldCase converts s to the lower case that all word lists use. It changes only ASCII and Latin-1 letters.
 func foldCase(s string) string {
@@ -129,231 +276,66 @@ func appendFolded(dst, s []byte) []byte {
 	return b
 }
 
-// AddExact adds a value that is found wherever it occurs as whole words, in any letter case, even if it is a common
-// word. If it is a person's name, AddExact also adds the family name, unless that is a common word. Values of fewer
-// than four or more than 200 bytes are ignored.
-func (g *KnownValues) AddExact(t Type, value string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(value) < 4 || len(value) > 200 || g.isFull() {
-		return
-	}
-	if !g.isNew(^g.hashValue(value)) { // inverted, since Add stores the hash itself
-		return
-	}
-	g.exact++
-	words := strings.Join(strings.Fields(value), " ")
-	if words == "" || !isAlnumByte(words[0]) {
-		return
-	}
-	g.digits = g.digits || isDigitByte(words[0])
-	g.putValue(foldCase(words), t, "")
-	if all := strings.Fields(words); t == Name && len(all) > 1 && isDistinctive(all[len(all)-1]) {
-		g.putValue(foldCase(all[len(all)-1]), t, "")
-	}
-}
-
-// HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
-// room.
-func (g *KnownValues) HasExact(value string) bool {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.hasEntries() && (g.hasHash(^maphash.String(g.seed, value)) || g.isFull())
-}
-
-// IsFull reports whether there is no room for more values.
-func (g *KnownValues) IsFull() bool {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.isFull()
-}
-
-func (g *KnownValues) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
-
-// isDistinctive reports whether the single word w is distinctive enough to be searched for on its own. It must have
-// at least four characters, begin with a capital, contain no digits and not be a common word.
-func isDistinctive(w string) bool {
-	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
-		return false
-	}
-	text := []byte(w)
-	h := wordHash(text, 0, len(text))
-	if words, end := vouchers().longestMatch(text, 0, h); end > 0 && words != 0 {
-		return false
-	}
-	role, end := people().longestMatch(text, 0, h)
-	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !isCommonWord(w)
-}
-
-// isCommonWord reports whether w is a common word that also occurs as a family name or company, so that on its own it
-// does not indicate a person.
-func isCommonWord(w string) bool {
-	return bytes.Contains([]byte(commonWords), []byte(" "+foldCase(w)+" "))
-}
-
-const commonWords = " long young green brown black white king page may june april grace hope rose will mark bill rich frank dean chase cook baker price stone wood woods field fields bush banks brooks rivers lane park parks " +
-	"hill hills ford bell ball cross day days early east west north south english french german swift small short little love moon star stars summer winter snow rain storm wise best good goods gold silver sharp strong major minor " +
-	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
-	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
-
-// maxAlike bounds the number of values that share a normalised spelling. If there are more of them, the others are
-// not stored.
-const maxAlike = 16
-
-// putValue stores a value of type t. words is the value in lower case. If exact is not empty, only text with exactly
-// that spelling will be found.
-func (g *KnownValues) putValue(words string, t Type, exact string) {
-	typ := slices.Index(g.types, t)
-	if typ < 0 {
-		typ, g.types = len(g.types), append(g.types, t)
-	}
-	var room [256]byte
-	spelling := appendNormalized(room[:0], []byte(words))
-	key := maphash.Bytes(g.seed, spelling)
-	n, last := 0, uint32(0)
-	for at := g.findPlace(key, spelling); at != 0; n++ {
-		next, k := g.entryAt(at)
-		if k.typ == t && string(k.words) == words && string(k.exact) == exact {
-			return
+// numberOf returns the number of a type in g.types, plus one.
+func (g *KnownValues) numberOf(t Type) typeNumber {
+	i := slices.Index(g.types, t)
+	if i < 0 {
+		if len(g.types) == 255 {
+			return 0 // found, but of no type that anything hides
 		}
-		last, at = at, next
+		i, g.types = len(g.types), append(g.types, t)
 	}
-	if n >= maxAlike || typ > 255 {
+	return typeNumber(i + 1)
+}
+
+// putValue stores a value of several words.
+func (g *KnownValues) putValue(words []string, k typeNumber, flags wordEntry) {
+	h := uint64(0)
+	for i, word := range words {
+		one := g.hashWord(word)
+		if h = chainHash(h, one); i == 0 {
+			g.words.add(one, countBit(len(words)), 0)
+			g.indexFirst(word)
+		}
+	}
+	g.words.add(h, flags|isValue, k)
+}
+
+// putWord stores a word that is found on its own.
+func (g *KnownValues) putWord(word string, k typeNumber, flags wordEntry) {
+	if flags == 0 {
 		return
 	}
-	place := g.writeEntry(byte(typ), words, exact)
-	if last == 0 {
-		g.values.InsertOffset(key, place)
-	} else {
-		binary.LittleEndian.PutUint32(g.entryText(last), place)
-	}
-	g.indexFirstWord(words)
+	g.words.add(g.hashWord(word), flags|countBit(1), k)
+	g.indexFirst(word)
 }
 
-// pageBits sets the size of one page of KnownValues.text to 1<<pageBits bytes.
-const pageBits = 16
-
-// writeEntry appends a value to KnownValues.text and returns its offset there.
-func (g *KnownValues) writeEntry(typ byte, words, exact string) uint32 {
-	times := byte(1)
-	if exact != "" {
-		times = 2
-	}
-	last := len(g.text) - 1
-	switch {
-	case last < 0:
-		g.text, last = [][]byte{make([]byte, 1, 64)}, 0 // offset 0 means none
-	case len(g.text[last])+7+len(words)+len(exact) > 1<<pageBits:
-		g.text, last = append(g.text, make([]byte, 0, 1<<pageBits)), last+1
-	}
-	page := g.text[last]
-	place := uint32(last<<pageBits + len(page))
-	page = append(page, 0, 0, 0, 0, typ, times, byte(len(words)))
-	g.text[last] = append(append(page, words...), exact...)
-	return place
+func (g *KnownValues) hashWord(word string) uint64 {
+	var room [64]byte
+	return maphash.Bytes(g.seed, appendFoldedWord(room[:0], []byte(word)))
 }
 
-// findPlace returns the offset in KnownValues.text of the first value with this normalised spelling, or 0. h is the
-// hash of the spelling.
-func (g *KnownValues) findPlace(h uint64, spelling []byte) uint32 {
-	return g.values.FindOffset(h, func(place uint32) bool {
-		var room [256]byte
-		_, k := g.entryAt(place)
-		return bytes.Equal(appendNormalized(room[:0], k.words), spelling)
-	})
+// chainHash returns the hash of a value's first words from the hash of all but the last of them and the hash of the
+// last word.
+func chainHash(before, word uint64) uint64 {
+	if before == 0 {
+		return word
+	}
+	return (before*0x9E3779B97F4A7C15 + 0x7F4A7C15 ^ word) * 0xD6E8FEB86659FD93
 }
 
-// indexFirstWord records the length of a value under the hash of its first word.
-func (g *KnownValues) indexFirstWord(words string) {
-	h := wordHash([]byte(words), 0, spanEnd([]byte(words), 0, isAlnum))
+// indexFirst records that some value begins with this word.
+func (g *KnownValues) indexFirst(word string) {
+	var room [64]byte
+	folded := appendFoldedWord(room[:0], []byte(word))
+	if len(folded) == 0 {
+		return
+	}
+	h := wordHash(folded, 0, len(folded))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
-	n, was := uint8(len(words)), g.lengthsOf(h)
-	switch {
-	case was == 0:
-		g.lengths.InsertOffset(h, uint32(n))
-	case was < 256:
-		if was != uint32(n) {
-			g.lengths.ReplaceOffset(h, was, 256+uint32(len(g.several)))
-			g.several = append(g.several, []uint8{max(uint8(was), n), min(uint8(was), n)})
-		}
-	default:
-		all := &g.several[was-256]
-		if i, ok := slices.BinarySearchFunc(*all, n, func(a, b uint8) int { return int(b) - int(a) }); !ok {
-			*all = slices.Insert(*all, i, n)
-		}
-	}
-}
-
-func (g *KnownValues) lengthsOf(h uint64) uint32 {
-	return g.lengths.FindOffset(h, func(uint32) bool { return true })
-}
-
-// knownValue represents a stored value of KnownValues when it is looked up.
-type knownValue struct {
-	typ          Type
-	words, exact []byte // exact is set if only this spelling is to be found
-}
-
-// entryAt returns the value at an offset in KnownValues.text, and the offset of the next value with the same
-// normalised spelling.
-func (g *KnownValues) entryAt(place uint32) (next uint32, k knownValue) {
-	t := g.entryText(place)
-	n := int(t[6])
-	k = knownValue{typ: g.types[t[4]], words: t[7 : 7+n]}
-	if t[5] == 2 {
-		k.exact = t[7+n : 7+2*n]
-	}
-	return binary.LittleEndian.Uint32(t), k
-}
-
-func (g *KnownValues) entryText(place uint32) []byte {
-	return g.text[place>>pageBits][place&(1<<pageBits-1):]
+	g.dense = g.dense || isUnspacedScript(word)
 }
 
 // mayBegin reports whether a value may begin with a word that has this hash. It can return true although no value
 // does.
 func (g *KnownValues) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
-
-// longestMatch returns the type and the end of the longest known value that begins at the offset start of a text. The
-// argument h is the hash of the word at start. The end is 0 if no known value begins there.
-func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
-	n := g.lengthsOf(h)
-	if n < 256 {
-		return g.typeOfSpelling(text, start, int(n))
-	}
-	for _, n := range g.several[n-256] {
-		if t, end := g.typeOfSpelling(text, start, int(n)); end > 0 {
-			return t, end
-		}
-	}
-	return "", 0
-}
-
-// typeOfSpelling looks for a known value in the n bytes of a text from the offset start on. It returns the type and
-// the end of this value. The end is 0 if the bytes are no known value.
-func (g *KnownValues) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
-	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
-		return "", 0
-	}
-	var room [256]byte
-	spelling := appendNormalized(room[:0], text[start:start+n])
-	for place := g.findPlace(maphash.Bytes(g.seed, spelling), spelling); place != 0; {
-		next, k := g.entryAt(place)
-		if n := phraseEnd(text, start, k.words); n > 0 && (len(k.exact) == 0 || bytes.Equal(text[start:n], k.exact)) {
-			return k.typ, n
-		}
-		place = next
-	}
-	return "", 0
-}
-
-// appendNormalized appends s in lower case, with each of the separators - _ ' and . replaced by a space.
-func appendNormalized(dst, s []byte) []byte {
-	b := appendFolded(dst, s)
-	for i, c := range b {
-		if c == '-' || c == '_' || c == '\'' || c == '.' {
-			b[i] = ' '
-		}
-	}
-	return b
-}

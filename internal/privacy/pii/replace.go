@@ -50,6 +50,7 @@ func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinte
 	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
 	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
 	known.mu.RLock()
+	w.hidden = known.hasEntries() && (bytes.IndexByte(raw, 0xE2) >= 0 || bytes.IndexByte(raw, 0xC2) >= 0 || bytes.IndexByte(raw, 0xEF) >= 0)
 	w.walkView(plainView(raw))
 	known.mu.RUnlock()
 	w.learnNames()
@@ -82,7 +83,9 @@ type documentWalker struct {
 	claims   []tokenClaim // in the order of the document
 	texts    []string     // of claims
 	escapes  bool         // the document has percent signs or ampersands
+	hidden   bool         // it may have characters that are not displayed
 	hits     []TypedSpan  // of one text
+	key      []byte       // that is looked at
 	id32     [32]byte
 	names    [3]*KnownValues
 	lineKeys map[string]valueMeaning
@@ -154,20 +157,24 @@ func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
 	d.splitJSON(false)
-	w.walkDocument(d)
+	w.walkDocument(d, false)
 }
 
 func (w *documentWalker) nextDoc() *jsonDoc {
 	if w.docs[w.inside] == nil {
-		w.docs[w.inside] = &jsonDoc{}
+		w.docs[w.inside] = &jsonDoc{walker: w}
 	}
 	return w.docs[w.inside]
 }
 
 // walkDocument finds the personal data of a parsed document and adds a claim for each part that a token must replace.
 // It does so in three passes: it collects names, scans the values, then decides about columns.
-func (w *documentWalker) walkDocument(d *jsonDoc) {
-	w.collectNames(d)
+func (w *documentWalker) walkDocument(d *jsonDoc, nested bool) {
+	if w.collectNames(d); w.local != nil && w.hasNewKeys(d) {
+		d.resetFor(w.s, d.view)
+		d.splitJSON(nested)
+		w.collectNames(d)
+	}
 	for i := range d.nodes {
 		n := &d.nodes[i]
 		start, end := int(n.first), int(n.last)
@@ -208,6 +215,53 @@ func (w *documentWalker) collectNames(d *jsonDoc) {
 			}
 		}
 	}
+}
+
+// hasNewKeys reports whether a key of the document contains a name that the document itself has told.
+func (w *documentWalker) hasNewKeys(d *jsonDoc) bool {
+	for i, key := range d.keys {
+		if !d.means[i].scan && w.isPersonalKey(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPersonalKey reports whether there is personal data in a key of an object.
+func (w *documentWalker) isPersonalKey(key string) bool {
+	h := textHints{key: true, opaque: true}
+	w.setHints(&h)
+	w.key = append(w.key[:0], key...)
+	if !mayHoldValue(w.key, h.names) {
+		return false
+	}
+	w.hits = w.s.appendFindings(w.hits[:0], w.key, h)
+	return len(w.hits) > 0
+}
+
+// mayHoldValue reports whether a key needs a closer look, because it has other characters than the names of fields, or
+// a word with which a known value may begin.
+func mayHoldValue(key []byte, names []*KnownValues) bool {
+	for i := 0; i < len(key); {
+		if class[key[i]]&(isUpper|isLower) == 0 {
+			if key[i] != '_' {
+				return true
+			}
+			i++
+			continue
+		}
+		end := spanEnd(key, i, isUpper|isLower)
+		for start := i; start < end; start = partEnd(key, start) {
+			whole, part := wordHash(key, i, end), wordHash(key, start, partEnd(key, start))
+			for _, g := range names {
+				if g.mayBegin(whole) || g.mayBegin(part) {
+					return true
+				}
+			}
+		}
+		i = end
+	}
+	return len(key) > 40
 }
 
 func (w *documentWalker) learnName(t Type, name []byte) {
@@ -292,7 +346,7 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 		}
 	}
 	if n.sort == keyNode {
-		w.scanText(v, textHints{})
+		w.scanText(v, textHints{key: true, opaque: !isOddKey(d.view.text[n.start:n.end])})
 		return
 	}
 	if n.sort == stringNode && w.walkNested(v) {
@@ -358,20 +412,28 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 
 // scanText scans a text without JSON and adds a claim for each part that a token must replace.
 func (w *documentWalker) scanText(v textView, h textHints) {
+	if (w.hidden || v.at != nil) && hasIgnorable(v.text) {
+		v = v.withoutIgnorable()
+	}
 	if w.escapes || v.at != nil {
 		if u, ok := v.decodeEscapes(); ok {
 			v = u
 		}
 	}
-	h.names, h.id32 = w.names[:0], &w.id32
-	for _, g := range []*KnownValues{w.s.words, w.local, w.known} {
-		if g != nil && g.hasEntries() && (!h.opaque || g == w.s.words) {
-			h.names = append(h.names, g)
-		}
-	}
+	w.setHints(&h)
 	w.hits = w.s.appendFindings(w.hits[:0], v.text, h)
 	for _, f := range w.hits {
 		w.addClaim(v, f.Start, f.End, f.Type)
+	}
+}
+
+// setHints sets the lists of known values that a scan uses.
+func (w *documentWalker) setHints(h *textHints) {
+	h.names, h.id32 = w.names[:0], &w.id32
+	for _, g := range []*KnownValues{w.s.words, w.local, w.known} {
+		if g != nil && g.hasEntries() {
+			h.names = append(h.names, g)
+		}
 	}
 }
 
@@ -381,6 +443,12 @@ func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	if t := w.s.shapeOf(digits); t != "" {
 		w.claimNumber(d, n, t)
 		return
+	}
+	if w.known.numbers && NumberDigits(string(digits)) == string(digits) && w.known.mayBeNumber(digits) {
+		if t := w.known.numberType(digits); t != "" {
+			w.claimNumber(d, n, t)
+			return
+		}
 	}
 	if !p.sure || w.s.off[p.typ] {
 		return
@@ -428,7 +496,7 @@ func (w *documentWalker) walkNested(v textView) bool {
 		return false
 	}
 	claims := len(w.claims)
-	w.walkDocument(d)
+	w.walkDocument(d, true)
 	w.found = append(w.found, w.claims[claims:]...)
 	w.claims = w.claims[:claims]
 	return true

@@ -6,6 +6,7 @@ import "encoding/binary"
 type textHints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
+	key    bool   // it is a key of an object
 	names  []*KnownValues
 	id32   *[32]byte // room for one id
 }
@@ -140,10 +141,12 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 			return end
 		}
 	}
-	if w.sort&isDigit != 0 {
+	if len(sc.names) > 0 {
 		if end := sc.findRemembered(w, hash); end > 0 {
 			return end
 		}
+	}
+	if w.sort&isDigit != 0 {
 		if w.sort&isLetter == 0 {
 			return sc.findInDigits(w)
 		}
@@ -164,22 +167,6 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	return 0
 }
 
-// findRemembered searches for a known value, such as an address, that begins with the word w. It is for words that
-// contain a digit.
-func (sc *textScan) findRemembered(w textWord, h uint64) int {
-	for _, g := range sc.names {
-		if !g.digits {
-			continue
-		}
-		if g.mayBegin(h) {
-			if t, end := g.longestMatch(sc.text, w.start, h); end > 0 {
-				return sc.addFinding(w.start, end, t)
-			}
-		}
-	}
-	return 0
-}
-
 // findListed looks the word w up in the lists of known values, names and context words. It then searches for the
 // kinds of personal data that the entries of these lists suggest.
 func (sc *textScan) findListed(w textWord, h uint64) int {
@@ -187,15 +174,6 @@ func (sc *textScan) findListed(w textWord, h uint64) int {
 		isCapitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
-		}
-	}
-	for _, g := range sc.names {
-		if g.mayBegin(h) {
-			if t, end := g.longestMatch(sc.text, w.start, h); end > 0 {
-				if end := sc.addFinding(w.start, end, t); end > 0 {
-					return end
-				}
-			}
 		}
 	}
 	t := sc.s.tables

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"retort/internal/core"
@@ -136,18 +137,23 @@ type Session struct {
 	screen *Redactor
 	name   string
 	tokens *vault.TokenSession
-	known  *pii.KnownValues // of values that programs see
+	known  *pii.KnownValues // of values that are found again by value
+	full   atomic.Bool      // there were more values than known has room for
+
+	numbers numberIndex
 }
+
+// IsFull reports whether the session had more names, companies, addresses and dates of birth than it can find again.
+// Programs get tokens for the values after that.
+func (s *Session) IsFull() bool { return s.full.Load() }
 
 // loadVisible loads the values that programs may see from the vault into the list of known values. The scanner then
 // finds them wherever they occur in text for the model.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
-		if s.screen.modes[t] != Border {
-			continue
-		}
 		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
 			s.rememberVisible(t, e.Value)
+			s.rememberNumber(t, e.Value, e.Number)
 			return !s.known.IsFull()
 		})
 		if err != nil {
@@ -162,9 +168,6 @@ func (s *Session) loadVisible() error {
 func (s *Session) rememberVisible(t pii.Type, value string) {
 	if s.screen.modes[t] != Border || s.known.HasExact(value) {
 		return
-	}
-	if t == pii.Name || t == pii.Company {
-		s.known.Add(t, value)
 	}
 	s.known.AddExact(t, value)
 }
@@ -231,14 +234,17 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
-	token, err := m.tokens.MintToken(vault.TokenEntry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})
+	token, err := m.mintValue(v)
 	if err != nil {
 		m.err = err
 		return "", false
 	}
 	if mode == Border && !m.border {
 		m.rememberVisible(v.Type, v.Text)
-		return "", false
+		if !m.known.IsFull() {
+			return "", false
+		}
+		m.Session.full.Store(true) // what cannot be remembered is not shown to programs
 	}
 	return token, true
 }
