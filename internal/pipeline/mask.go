@@ -110,7 +110,7 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	}
 	if o.Error != nil {
 		e := *o.Error
-		for _, text := range []*string{&e.Message, &e.Hint, &e.Frame, &e.Stack} {
+		for _, text := range []*string{&e.Message, &e.Hint, &e.Frame, &e.Stack, &e.Skill} {
 			*text = x.screen.RedactText(*text)
 		}
 		o.Error = &e

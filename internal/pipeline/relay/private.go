@@ -1,10 +1,10 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"retort/internal/core"
 	"retort/internal/sandbox"
@@ -33,6 +33,9 @@ func privacyGuard(x ExecutionContext) CallGuard {
 			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
 			if refused != nil {
 				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
+			}
+			if !bytes.Equal(arguments, c.Arguments) {
+				ctx = withRestored(ctx)
 			}
 			c.Arguments, c.Crosses = arguments, crosses
 			result, err := next.Call(ctx, c)
@@ -76,14 +79,30 @@ type hidingFiles struct {
 }
 
 func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
-	if utf8.Valid(data) {
-		hidden, err := h.privacy.Incoming(h.server, data)
-		if err != nil {
-			return "", unhiddenError("the file was withheld", err)
-		}
-		data = hidden
+	path, _, err := h.saveAs(ctx, "", suffix, data)
+	return path, err
+}
+
+// saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
+// is stored as UTF-8, whatever its encoding was.
+func (h hidingFiles) saveAs(ctx context.Context, mime, suffix string, data []byte) (path string, stored int, err error) {
+	text, isText, undecided := decodeText(mime, data)
+	if undecided {
+		return "", 0, core.Errorf(
+			core.KindToolError, "relay.private", "the file was withheld: it is said to be text (%s), but its encoding is not known, so personal data in it cannot be found", mime,
+		).WithHint("request it in UTF-8, or with a charset in its MIME type")
 	}
-	return h.FileStore.Save(ctx, suffix, data)
+	if isText {
+		hidden, err := h.privacy.Incoming(h.server, text)
+		if err != nil {
+			return "", 0, unhiddenError("the file was withheld", err)
+		}
+		if !bytes.Equal(hidden, text) {
+			data = hidden
+		}
+	}
+	path, err = h.FileStore.Save(ctx, suffix, data)
+	return path, len(data), err
 }
 
 // maxMessage bounds the error message that a program sees, in bytes.

@@ -102,6 +102,20 @@ func (g *KnownValues) addValue(t Type, value string) {
 // that are also common words only where they are the whole text. Dates of birth are found in other spellings of the
 // same date, and numbers with other separators.
 func (g *KnownValues) AddExact(t Type, value string) {
+	g.addExact(t, value, 0)
+}
+
+// AddSealed adds a value like AddExact. It is found even if it is a common word, because only a few values are added
+// in this way: those of types that programs do not see.
+func (g *KnownValues) AddSealed(t Type, value string) {
+	if utf8.RuneCountInString(value) >= 4 {
+		g.addExact(t, value, asWord)
+	} else {
+		g.addExact(t, value, 0)
+	}
+}
+
+func (g *KnownValues) addExact(t Type, value string, reach wordEntry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if value == "" || g.isFull() || !g.isNew(^g.hashValue(value)) { // inverted, since Add stores the hash itself
@@ -126,7 +140,7 @@ func (g *KnownValues) AddExact(t Type, value string) {
 		flags |= withMarks
 	}
 	if len(words) == 1 {
-		g.putWord(words[0], k, flags|reachOf(words[0], true))
+		g.putWord(words[0], k, flags|reach|reachOf(words[0], true))
 		return
 	}
 	g.putValue(words, k, flags)
@@ -251,7 +265,7 @@ const commonWords = " long young green brown black white king page may june apri
 	"hill hills ford bell ball cross day days early east west north south english french german swift small short little love moon star stars summer winter snow rain storm wise best good goods gold silver sharp strong major minor " +
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap " +
-	"ann art bay ben bob cat dan dot don ed eve guy jack jay jet jo joy kay kit lou lee max may may meg nick nat pat peg rob ray rod roy ruby sam sue ted tim tom val vic wes will " +
+	"art bay cat dot don eve guy jack jay jet joy kit max nick pat peg rob ray rod ruby sue val " +
 	"amber angel autumn austin bank basil beau bishop blossom brave brook carol carter chance charity charm christian church clay cliff coral crystal daisy dawn diamond drew duke earl fern finn forest fox gene genesis glen hazel heather " +
 	"hunter iris ivy jade jasmine jordan justice lily madison mason melody mercy miles misty norm olive paris pearl penny piper poppy prince rain raven robin rocky rusty sage sandy scout sierra sky skip stormy sunny trinity trip " +
 	"victor virginia wade walker ward wolf archer butcher carpenter cooper fisher gardener hall harvest marks mason miller porter potter price rice ripper sellers shepherd singer speaker stock taylor turner weaver webb worker write an at do so go us it on "

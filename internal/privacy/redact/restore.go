@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,7 +84,11 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 				WithHint("pass the token alone, as the complete argument")
 			return
 		}
+		if !whole && !isKey && !slices.Contains(e.From, modelSource) && !r.isProse() {
+			r.crossings = append(r.crossings, BorderCrossing{Type: pii.Type(e.Type), Part: r.key})
+		}
 		r.recordCrossing(e)
+		r.session.rememberSent(e)
 		r.writeValue(start+1+f.Start, start+1+f.End, e, whole && !isKey)
 	}
 }
@@ -99,7 +104,19 @@ func (r *tokenRestorer) recordCrossing(e vault.TokenEntry) {
 		return
 	}
 	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programSource })
-	r.crossings = append(r.crossings, BorderCrossing{t, from})
+	r.crossings = append(r.crossings, BorderCrossing{Type: t, From: from})
+}
+
+// rememberSent remembers a value that a server receives, so that it is found if the server repeats it in a text. Values
+// of types with a form of their own are found anyway.
+func (s *Session) rememberSent(e vault.TokenEntry) {
+	switch t := pii.Type(e.Type); t {
+	case pii.Email, pii.IP, pii.MAC, pii.IBAN:
+	default:
+		if s.screen.modes[t] == Sealed {
+			s.known.AddSealed(t, e.Value)
+		}
+	}
 }
 
 // writeValue writes the value of a token. A value that was a JSON number in a server's result becomes a number again.
@@ -121,13 +138,33 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.TokenEntry, whole boo
 // host name or code.
 var carriers = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
-	"cmd", "sql", "expression", "log",
+	"cmd", "sql", "expression", "log", "query", "q", "statement", "soql", "jql", "cypher", "graphql", "template", "formula",
+	"regex", "website", "proxy",
 }
+
+// proseWords lists words in argument names which say that the argument is prose for people to read.
+var proseWords = []string{
+	"body", "text", "message", "content", "contents", "description", "comment", "comments", "note", "notes", "subject", "title", "summary",
+	"html", "markdown", "caption", "reply", "prompt", "remark", "remarks", "details", "greeting", "question", "answer",
+	"reason", "headline", "paragraph", "instructions", "plain",
+}
+
+// isProse reports whether the argument that contains a token is prose, judged by its name.
+func (r *tokenRestorer) isProse() bool {
+	return slices.ContainsFunc(splitName(r.key), func(word string) bool { return slices.Contains(proseWords, word) })
+}
+
+// addressLike matches a text in which a token may be a part of an address or a host: after a scheme, after slashes,
+// next to a dot between letters, or as a parameter.
+var addressLike = regexp.MustCompile(
+	`(?i)://|(?:^|[\s"'(<=])(?:\\?/){2}\w|\b(?:mailto|tel|sms|data|javascript|file):\S*\[[A-Z_]+_\d+\]|[/?&=@%][^\s"']*\[[A-Z_]+_\d+\]|` +
+		`[\w-]\.\[[A-Z_]+_\d+\]|\[[A-Z_]+_\d+\](?:[\w-]*\.[\w-]|[/@%])`,
+)
 
 // canCarryAway reports whether the text around a token, or the name of the argument that contains it, suggests that
 // the value could be sent elsewhere. An example is a URL.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {
-	if bytes.Contains(text, []byte("://")) {
+	if addressLike.Match(text) {
 		return true
 	}
 	for _, word := range splitName(r.key) {

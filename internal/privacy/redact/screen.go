@@ -497,16 +497,22 @@ func (s *Session) SyncTokens() error {
 	return nil
 }
 
-// BorderCrossing represents a value that is about to be sent to a server that it did not come from.
+// BorderCrossing represents a value that is about to be sent to a server that it did not come from, or as a part of a
+// longer text that may be more than prose.
 type BorderCrossing struct {
 	Type pii.Type
 	From []string
+	Part string // the argument whose text contains the value, or "" if the value comes from another server
 }
 
 // CrossingReason returns the sentence that explains to a person why sending the values to the server needs approval.
 func CrossingReason(server string, crossings []BorderCrossing) string {
 	var kinds []string
 	for _, c := range crossings {
+		if c.Part != "" {
+			kinds = append(kinds, fmt.Sprintf("%s as a part of %q", c.Type, c.Part))
+			continue
+		}
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
 	}
 	slices.Sort(kinds)
