@@ -18,6 +18,7 @@ type privacyFilter struct {
 	*redact.Session
 	seen  func(redact.TypeCounts)         // is called with the personal data of an answer
 	named func(arguments json.RawMessage) // is called with arguments that may have tokens
+	spoke func(value string) bool         // reports whether the model wrote a value
 }
 
 func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) {
@@ -39,10 +40,21 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 	}
 	p.named(arguments)
 	restored, crossings, refused := p.Session.RestoreArguments(server, arguments)
+	if refused == nil {
+		crossings = append(crossings, p.Session.FindCrossings(server, arguments, p.spoke)...)
+	}
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
 	return restored, redact.CrossingReason(server, crossings), nil
+}
+
+// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program.
+func (x *programExecution) modelWrote(value string) bool {
+	if x.exact != nil {
+		return true
+	}
+	return !x.req.Private && redact.MentionMatcher(value)(x.req.Code)
 }
 
 // openPrivacy prepares the hiding of personal data in this execution, and replaces personal data in the program by

@@ -513,7 +513,7 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
 		CallTimeout: x.callTimeout, Permit: x.permit, Revision: x.revision,
 	}
-	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.countPersonal, x.noteTokens}
+	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.countPersonal, x.noteTokens, x.modelWrote}
 	if x.isDryRun() {
 		r.Rehearse = x.plan.recordIntended
 	}

@@ -41,6 +41,36 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	return sc.findPart(w)
 }
 
+// FindKnown appends the values in a text that known contains, and nothing else.
+func (s *Scanner) FindKnown(dst []TypedSpan, known *KnownValues, text []byte) []TypedSpan {
+	known.mu.RLock()
+	defer known.mu.RUnlock()
+	if !known.hasEntries() {
+		return dst
+	}
+	v := plainView(text)
+	if hasIgnorable(text) {
+		v = v.withoutIgnorable()
+	}
+	sc := textScan{s: s, voc: s.tables.words, text: v.text, textHints: textHints{names: []*KnownValues{known}}}
+	for i := 0; i < len(v.text); {
+		if !isAlnumByte(v.text[i]) {
+			i = markEnd(v.text, i)
+			continue
+		}
+		w := textWord{start: i, end: spanEnd(v.text, i, isAlnum)}
+		for _, b := range v.text[i:w.end] {
+			w.sort |= class[b] & isAlnum
+		}
+		i = max(w.end, sc.findRemembered(w, wordHash(v.text, w.start, w.end)))
+	}
+	for _, f := range sc.out {
+		f.Start, f.End = v.rawRange(f.Start, f.End)
+		dst = append(dst, f)
+	}
+	return dst
+}
+
 func (sc *textScan) addRecalled(r recalledValue) int {
 	if r.end == 0 {
 		return 0

@@ -141,6 +141,7 @@ type Session struct {
 	full   atomic.Bool      // there were more values than known has room for
 
 	numbers numberIndex
+	origins typeOrigins
 }
 
 // IsFull reports whether the session had more names, companies, addresses and dates of birth than it can find again.
@@ -153,6 +154,7 @@ func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
 			s.rememberVisible(t, e.Value)
+			s.origins.add(t, e.From)
 			s.rememberNumber(t, e.Value, e.Number)
 			return !s.known.IsFull()
 		})
@@ -241,6 +243,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 	}
 	if mode == Border && !m.border {
 		m.rememberVisible(v.Type, v.Text)
+		m.origins.add(v.Type, m.from)
 		if !m.known.IsFull() {
 			return "", false
 		}
