@@ -170,7 +170,7 @@ func reachOf(word string, whole bool) wordEntry {
 		return asWhole
 	case !whole && strings.Trim(word, "0123456789") == "":
 		return 0
-	case n >= 4 || n >= 2 && isUnspacedScript(word):
+	case n >= 4 || isUnspacedScript(word):
 		return asWord | asName | asWhole
 	case n >= 2 && word[0] < utf8.RuneSelf && !isDigitByte(word[0]):
 		return asName | asWhole

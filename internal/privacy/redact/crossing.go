@@ -62,7 +62,7 @@ func (s *Session) FindCrossings(server string, arguments json.RawMessage, isSpok
 // none if the given server has sent the value itself.
 func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	if e, ok := s.tokens.FindValue(string(t), value); ok {
-		from := slices.DeleteFunc(e.From, func(name string) bool { return name == programSource || name == modelSource })
+		from := slices.DeleteFunc(slices.Clone(e.From), func(name string) bool { return name == programSource || name == modelSource })
 		if slices.Contains(from, server) {
 			return nil
 		}

@@ -138,7 +138,7 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.TokenEntry, whole boo
 // host name or code.
 var carriers = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
-	"cmd", "sql", "expression", "log", "query", "q", "statement", "soql", "jql", "cypher", "graphql", "template", "formula",
+	"cmd", "sql", "expression", "log", "statement", "soql", "jql", "cypher", "graphql", "template", "formula",
 	"regex", "website", "proxy",
 }
 
@@ -161,10 +161,16 @@ var addressLike = regexp.MustCompile(
 		`[\w-]\.\[[A-Z_]+_\d+\]|\[[A-Z_]+_\d+\](?:[\w-]*\.[\w-]|[/@%])`,
 )
 
+// codeLike matches a text that calls a function with a token, or compares something with one. A server could compute
+// with the value, and answer something from which it can be learned.
+var codeLike = regexp.MustCompile(
+	`\w\([^()]*\[[A-Z_]+_\d+\]|(?i:\b(?:select|insert|update|delete|where|having)\b).*\[(?-i:[A-Z_]+_\d+)\]|[=<>]\s*\\?["']?\[[A-Z_]+_\d+\]`,
+)
+
 // canCarryAway reports whether the text around a token, or the name of the argument that contains it, suggests that
 // the value could be sent elsewhere. An example is a URL.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {
-	if addressLike.Match(text) {
+	if addressLike.Match(text) || codeLike.Match(text) {
 		return true
 	}
 	for _, word := range splitName(r.key) {
