@@ -92,10 +92,11 @@ func guessText(data []byte) ([]byte, bool) {
 	if !isPrintable(data) {
 		return nil, false
 	}
-	for _, e := range []encoding.Encoding{japanese.ShiftJIS, simplifiedchinese.GB18030} {
-		if text, ok := decodeWith(e, data); ok && isMostlyDense(text) {
-			return text, true
-		}
+	if text, ok := decodeWith(japanese.ShiftJIS, data); ok && isMostlyDense(text) && hasCommonLeads(data, 0x81, 0x9F) {
+		return text, true
+	}
+	if text, ok := decodeWith(simplifiedchinese.GB18030, data); ok && isMostlyDense(text) && hasCommonLeads(data, 0xA1, 0xD7) {
+		return text, true
 	}
 	for _, e := range []encoding.Encoding{charmap.Windows1251, charmap.Windows1252, charmap.ISO8859_1} {
 		if text, ok := decodeWith(e, data); ok && (e != charmap.Windows1251 || hasLongRuns(data)) {
@@ -141,6 +142,23 @@ func isMostlyDense(text []byte) bool {
 		}
 	}
 	return all >= 2 && dense*10 >= all*9
+}
+
+// hasCommonLeads reports whether most characters beyond ASCII begin with a byte in a range, if each has two bytes. The
+// common characters of an encoding are in one range, and letters of other encodings mostly in another.
+func hasCommonLeads(data []byte, low, high byte) bool {
+	common, all := 0, 0
+	for i := 0; i < len(data); i++ {
+		if data[i] < utf8.RuneSelf {
+			continue
+		}
+		all++
+		if data[i] >= low && data[i] <= high {
+			common++
+		}
+		i++
+	}
+	return common*10 >= all*7
 }
 
 // hasLongRuns reports whether most letters beyond ASCII stand next to each other, as in Cyrillic words.

@@ -302,17 +302,21 @@ func (g *KnownValues) numberOf(t Type) typeNumber {
 	return typeNumber(i + 1)
 }
 
-// putValue stores a value of several words.
+// putValue stores a value of several words. If all of them are common words, it is found only where it begins with a
+// capital, or is the whole text.
 func (g *KnownValues) putValue(words []string, k typeNumber, flags wordEntry) {
-	h := uint64(0)
+	h, reach := uint64(0), asName|asWhole
 	for i, word := range words {
+		if !isStopWord(word) && !isCommonWord(word) {
+			reach |= asWord
+		}
 		one := g.hashWord(word)
 		if h = chainHash(h, one); i == 0 {
 			g.words.add(one, countBit(len(words)), 0)
 			g.indexFirst(word)
 		}
 	}
-	g.words.add(h, flags|isValue, k)
+	g.words.add(h, flags|reach|isValue, k)
 }
 
 // putWord stores a word that is found on its own.

@@ -202,7 +202,7 @@ func (sc *textScan) recall(g *KnownValues, start, end int, next func([]byte, int
 		}
 		h = chainHash(h, g.hashText(sc.text[from:i]))
 		if counts>>(min(n, maxCount)-1)&1 != 0 {
-			if e := g.words.find(h); e&isValue != 0 {
+			if e := g.words.find(h); e&isValue != 0 && sc.isAllowed(e, start, i) {
 				best = sc.withMarks(e, g, start, i)
 			}
 		}

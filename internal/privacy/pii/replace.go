@@ -235,7 +235,11 @@ func (w *documentWalker) isPersonalKey(key string) bool {
 	if !mayHoldValue(w.key, h.names) {
 		return false
 	}
-	w.hits = w.s.appendFindings(w.hits[:0], w.key, h)
+	text := w.key
+	if hasIgnorable(text) {
+		text = plainView(text).withoutIgnorable().text
+	}
+	w.hits = w.s.appendFindings(w.hits[:0], text, h)
 	return len(w.hits) > 0
 }
 

@@ -369,10 +369,7 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	var out []byte
 	from := 0
 	for start := 0; start < len(document); start++ {
-		end := start
-		for end < len(document) && isBase64(document[end]) {
-			end++
-		}
+		end := base64End(document, start)
 		if end-start >= minBase64 && s.isPersonalBase64(document[start:end]) {
 			m := &documentVault{Session: s, from: []string{programSource}, border: true}
 			token, ok := m.Mint(pii.FoundValue{Type: pii.Secret, Text: string(document[start:end])})
@@ -384,7 +381,7 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 				from = end
 			}
 		}
-		start = end
+		start = max(end-1, start)
 	}
 	if from == 0 {
 		return document, nil
@@ -393,6 +390,21 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 }
 
 const minBase64 = 8
+
+// base64End returns the end of the text at i that may be Base64, or i itself. Base64 does not begin with the letter of
+// an escape such as \n, and ends after its equals signs.
+func base64End(document []byte, i int) int {
+	if i > 0 && document[i-1] == '\\' {
+		return i
+	}
+	for i < len(document) && isBase64(document[i]) && document[i] != '=' {
+		i++
+	}
+	for i < len(document) && document[i] == '=' {
+		i++
+	}
+	return i
+}
 
 func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
