@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"time"
 
 	"retort/internal/core"
@@ -107,30 +108,59 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 		return o
 	}
 	before := o
-	o.Result = x.maskJSON(o.Result)
-	o.Output, o.Summary = x.screen.RedactText(o.Output), x.screen.RedactText(o.Summary)
-	o.Risk = x.screen.RedactText(o.Risk)
+	if x.screen.IsFull() {
+		o.Warnings = append(o.Warnings, fullWarning)
+	}
+	o = x.hideTexts(reflect.ValueOf(o)).Interface().(core.Outcome)
 	o.PIITokenized = o.PIITokenized || x.hasTokens(before, o)
-	for i := range o.Warnings {
-		o.Warnings[i] = x.screen.RedactText(o.Warnings[i])
-	}
-	for i := range o.Learned {
-		o.Learned[i] = x.screen.RedactText(o.Learned[i])
-	}
-	for i := range o.Artifacts {
-		o.Artifacts[i].Preview = x.screen.RedactText(o.Artifacts[i].Preview)
-	}
-	if o.Error != nil {
-		e := *o.Error
-		for _, text := range []*string{&e.Message, &e.Hint, &e.Frame, &e.Stack, &e.Skill} {
-			*text = x.screen.RedactText(*text)
-		}
-		o.Error = &e
-	}
 	if err := x.screen.SyncTokens(); err != nil {
 		return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusError, Error: core.AsError(err), Stats: o.Stats}
 	}
 	return o
+}
+
+const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find again; " +
+	"programs get tokens for further ones; request less data, or use another session"
+
+// engineFields are the fields of an Outcome that only the engine writes, from settings, closed lists and its own ids.
+// Programs and servers cannot write text into them. All other texts of an Outcome pass hideTexts.
+var engineFields = map[string]bool{
+	"Outcome.ExecutionID": true, "Outcome.Status": true, "Outcome.Task": true, "Error.Kind": true, "Error.Server": true, "Error.Tool": true,
+	"Error.Op": true, "Error.Err": true, "Outcome.Stats": true, "Outcome.Trace": true, "Outcome.Approvals": true,
+	"IntendedCall.Server": true, "IntendedCall.Tool": true, "IntendedCall.Effect": true, "SentCall.Server": true, "SentCall.Tool": true,
+	"SentCall.Effect": true, "Outcome.TaskContext": true,
+}
+
+// hideTexts returns a copy of a part of an Outcome with personal data hidden in all texts, except in engineFields.
+func (x *programExecution) hideTexts(v reflect.Value) reflect.Value {
+	switch out := reflect.New(v.Type()).Elem(); v.Kind() {
+	case reflect.String:
+		out.SetString(x.screen.RedactText(v.String()))
+		return out
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(x.hideTexts(v.Elem()))
+		}
+		return out
+	case reflect.Slice:
+		if raw, ok := v.Interface().(json.RawMessage); ok {
+			return reflect.ValueOf(x.maskJSON(raw))
+		}
+		for i := range v.Len() {
+			out = reflect.Append(out, x.hideTexts(v.Index(i)))
+		}
+		return out
+	case reflect.Struct:
+		out.Set(v)
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && !engineFields[v.Type().Name()+"."+f.Name] {
+				out.Field(i).Set(x.hideTexts(v.Field(i)))
+			}
+		}
+		return out
+	}
+	return v
 }
 
 // hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a

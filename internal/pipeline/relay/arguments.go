@@ -30,7 +30,7 @@ func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			if tool, ok := tools.FindExact(c.Server, c.Tool); ok {
 				if err := s.checkArguments(tool, c.Arguments); err != nil {
-					if hasRestored(ctx) {
+					if c.Restored {
 						err = err.withoutValues()
 					}
 					return core.CallResult{}, err.AtTool(c.Server, c.Tool)
@@ -91,15 +91,6 @@ func (e *argumentError) withoutValues() *argumentError {
 	plain := core.Errorf(core.KindInvalidArguments, "relay.arguments", "%s", message)
 	return &argumentError{plain.WithHint("describe_tools shows what this argument takes; a value behind a token is not shown"), e.violation}
 }
-
-type restoredKey struct{}
-
-// withRestored returns a context for a call in whose arguments values have replaced tokens.
-func withRestored(ctx context.Context) context.Context {
-	return context.WithValue(ctx, restoredKey{}, true)
-}
-
-func hasRestored(ctx context.Context) bool { return ctx.Value(restoredKey{}) != nil }
 
 func (s *schemaValidator) compiledSchema(tool *core.Tool) *jsonschema.Schema {
 	s.mu.Lock()

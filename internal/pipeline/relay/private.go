@@ -34,9 +34,7 @@ func privacyGuard(x ExecutionContext) CallGuard {
 			if refused != nil {
 				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 			}
-			if !bytes.Equal(arguments, c.Arguments) {
-				ctx = withRestored(ctx)
-			}
+			c.Restored = !bytes.Equal(arguments, c.Arguments)
 			c.Arguments, c.Crosses = arguments, crosses
 			result, err := next.Call(ctx, c)
 			if err != nil {

@@ -2,6 +2,7 @@ package pii
 
 import (
 	"hash/maphash"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -292,13 +293,11 @@ func (sc *textScan) withMarks(e wordEntry, g *KnownValues, start, end int) recal
 	return r
 }
 
+const notNameMarks = `"[]{},:\`
+
 // isNameMark reports whether a value may begin or end with the mark r. Quotes and brackets of JSON are excluded.
 func isNameMark(r rune) bool {
-	switch r {
-	case '"', '[', ']', '{', '}', ',', ':', '\\', utf8.RuneError:
-		return false
-	}
-	return r > ' ' && !isWordRune(r) && !unicode.IsSpace(r)
+	return r > ' ' && r != utf8.RuneError && !strings.ContainsRune(notNameMarks, r) && !isWordRune(r) && !unicode.IsSpace(r)
 }
 
 // civilDate represents a date: the year, the month and the day.
