@@ -3,6 +3,7 @@ package redact
 import (
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -69,20 +70,15 @@ func (m *documentVault) mintValue(v pii.FoundValue) (string, error) {
 	if !pii.IsNumberType(v.Type) || m.modeOf(v.Type) != Sealed {
 		return m.tokens.MintToken(e)
 	}
-	if m.known.HasExact(v.Text) {
-		if _, ok := m.tokens.FindValue(e.Type, e.Value); ok {
-			return m.tokens.MintToken(e)
-		}
-	}
 	if v.Type == pii.Phone {
 		e.Value = m.knownSpelling(v.Text)
 	}
 	token, err := m.tokens.MintToken(e)
-	if err == nil {
-		number := 0
-		if _, err := fmt.Sscanf(token[strings.LastIndexByte(token, '_')+1:], "%d", &number); err == nil {
-			m.rememberNumber(v.Type, v.Text, number)
-		}
+	if err != nil || m.known.HasExact(v.Text) {
+		return token, err
 	}
-	return token, err
+	if number, bad := strconv.Atoi(strings.Trim(token[strings.LastIndexByte(token, '_')+1:], "]")); bad == nil {
+		m.rememberNumber(v.Type, v.Text, number)
+	}
+	return token, nil
 }
