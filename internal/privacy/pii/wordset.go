@@ -98,10 +98,10 @@ func (w *wordSet) add(h uint64, flags wordEntry, kind typeNumber) {
 	*e |= flags
 }
 
-// grow makes room for half as many entries again.
+// grow makes room for a quarter as many entries again.
 func (s *setShard) grow() {
 	old := s.entries
-	s.entries = make([]wordEntry, len(old)+max(4, len(old)/2))
+	s.entries = make([]wordEntry, len(old)+max(4, len(old)/4))
 	for _, e := range old {
 		if e != 0 {
 			s.entries[s.find(e>>tagShift<<tagShift)] = e
