@@ -13,19 +13,21 @@ func TestKnownValuesAreSmall(t *testing.T) {
 	for i := range names {
 		g.AddExact(Name, fmt.Sprintf("Given%d Family%d", i, i)) // no word occurs twice
 	}
-	size := 0
+	size := 8 * len(g.first.Load().bits)
 	for i := range g.words.shards {
-		size += 8 * cap(g.words.shards[i].entries)
+		size += 8 * cap(*g.words.shards[i].entries.Load())
 	}
 	if each := size/names + 9; each > 40 { // offsets.ByHash takes up to 9 bytes
 		t.Errorf("a name takes %d bytes", each)
+	} else {
+		t.Logf("a name takes %d bytes", each)
 	}
 	full := &KnownValues{most: 2}
 	for _, name := range []string{"Hanne Zandstra", "Kwame Mensah", "Iga Petrova"} {
 		full.AddExact(Name, name)
 	}
-	if !full.IsFull() || full.added != 2 {
-		t.Errorf("the list has %d values, full: %v", full.added, full.IsFull())
+	if !full.IsFull() || full.exact != 2 {
+		t.Errorf("the list has %d values, full: %v", full.exact, full.IsFull())
 	}
 }
 
@@ -36,9 +38,9 @@ func TestKnownWords(t *testing.T) {
 		g.AddExact(Name, name)
 	}
 	for text, want := range map[string]string{
-		"Rose Will came": "Rose Will", "the rose will bloom": "", "Rose": "Rose", "a Ng here": "Ng", "the ng of it": "",
-		"Dijkstras work": "Dijkstra", "from van to van": "", "昨日王小明さん": "王小明", "see 't Hooft Bouw!": "'t Hooft Bouw!",
-		"DijkstraTree3": "Dijkstra", "ROSE WILL": "ROSE WILL", "bo ng": "bo ng",
+		"Rose Will came": "Rose Will", "the rose will bloom": "", "Rose": "", "a Ng here": "Ng", "the ng of it": "",
+		"Dijkstras work": "Dijkstra", "from van to van": "", "昨日王小明さん": "王小明", "see 't Hooft Bouw!": "'t Hooft Bouw",
+		"DijkstraTree3": "", "KwameMensah3": "KwameMensah", "ROSE WILL": "ROSE WILL", "bo ng": "bo ng",
 	} {
 		v := newTokens()
 		New(Options{}).ReplaceValues([]byte(text), g, v)

@@ -47,23 +47,19 @@ func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinte
 	if known == nil {
 		known = &KnownValues{}
 	}
-	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
+	w.s, w.known, w.claims, w.learned, w.inside = s, known, w.claims[:0], false, 0
 	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
-	known.mu.RLock()
-	w.hidden = known.hasEntries() && (bytes.IndexByte(raw, 0xE2) >= 0 || bytes.IndexByte(raw, 0xC2) >= 0 || bytes.IndexByte(raw, 0xEF) >= 0)
+	w.unplain = bytes.IndexByte(raw, 0xE2) >= 0 || bytes.IndexByte(raw, 0xC2) >= 0 || bytes.IndexByte(raw, 0xEF) >= 0
 	w.walkView(plainView(raw))
-	known.mu.RUnlock()
-	w.learnNames()
 	return w.applyClaims(raw, vault)
 }
 
 // releaseDocument drops the references to the document and its values, because the walker is kept in a pool.
 func (w *documentWalker) releaseDocument() {
 	clear(w.texts)
-	clear(w.news)
 	w.texts = w.texts[:0]
 	clear(w.names[:])
-	w.known, w.local, w.id32 = nil, nil, [32]byte{}
+	w.known, w.id32 = nil, [32]byte{}
 	for _, d := range w.docs {
 		if d != nil {
 			d.resetFor(nil, textView{})
@@ -75,36 +71,19 @@ func (w *documentWalker) releaseDocument() {
 type documentWalker struct {
 	s        *Scanner
 	known    *KnownValues
-	local    *KnownValues  // of this document
-	news     []learnedName // names to remember
+	learned  bool // the document has told names
 	docs     [maxInside + 1]*jsonDoc
 	inside   int
 	found    []tokenClaim // in nodes, before columns are decided
 	claims   []tokenClaim // in the order of the document
 	texts    []string     // of claims
 	escapes  bool         // the document has percent signs or ampersands
-	hidden   bool         // it may have characters that are not displayed
+	unplain  bool         // it may have characters that are not displayed, or variants of letters
 	hits     []TypedSpan  // of one text
 	key      []byte       // that is looked at
 	id32     [32]byte
-	names    [3]*KnownValues
+	names    [2]*KnownValues
 	lineKeys map[string]valueMeaning
-}
-
-type learnedName struct {
-	typ  Type
-	text string
-}
-
-func (w *documentWalker) learnNames() {
-	if len(w.news) > 0 {
-		w.known.mu.Lock()
-		for _, n := range w.news {
-			w.known.addValue(n.typ, n.text)
-		}
-		w.known.mu.Unlock()
-	}
-	w.local = nil
 }
 
 // applyClaims returns the document with a token in place of each part for which there is a claim.
@@ -170,7 +149,7 @@ func (w *documentWalker) nextDoc() *jsonDoc {
 // walkDocument finds the personal data of a parsed document and adds a claim for each part that a token must replace.
 // It does so in three passes: it collects names, scans the values, then decides about columns.
 func (w *documentWalker) walkDocument(d *jsonDoc, nested bool) {
-	if w.collectNames(d); w.local != nil && w.hasNewKeys(d) {
+	if w.collectNames(d); w.learned && w.hasNewKeys(d) {
 		d.resetFor(w.s, d.view)
 		d.splitJSON(nested)
 		w.collectNames(d)
@@ -236,49 +215,21 @@ func (w *documentWalker) isPersonalKey(key string) bool {
 		return false
 	}
 	text := w.key
-	if hasIgnorable(text) {
-		text = plainView(text).withoutIgnorable().text
+	if hasUnplain(text) {
+		text = plainView(text).withoutUnplain().text
 	}
 	w.hits = w.s.appendFindings(w.hits[:0], text, h)
 	return len(w.hits) > 0
 }
 
-// mayHoldValue reports whether a key needs a closer look, because it has other characters than the names of fields, or
-// a word with which a known value may begin.
-func mayHoldValue(key []byte, names []*KnownValues) bool {
-	for i := 0; i < len(key); {
-		if class[key[i]]&(isUpper|isLower) == 0 {
-			if key[i] != '_' {
-				return true
-			}
-			i++
-			continue
-		}
-		end := spanEnd(key, i, isUpper|isLower)
-		for start := i; start < end; start = partEnd(key, start) {
-			whole, part := wordHash(key, i, end), wordHash(key, start, partEnd(key, start))
-			for _, g := range names {
-				if g.mayBegin(whole) || g.mayBegin(part) {
-					return true
-				}
-			}
-		}
-		i = end
-	}
-	return len(key) > 40
-}
-
+// learnName remembers a name or company, so that it is also found in free text.
 func (w *documentWalker) learnName(t Type, name []byte) {
 	if w.s.off[t] {
 		return
 	}
-	if w.local == nil {
-		w.local = &KnownValues{}
-	}
-	if !w.local.hasValue(name) {
-		text := string(name)
-		w.local.addValue(t, text)
-		w.news = append(w.news, learnedName{t, text})
+	w.learned = true
+	if !w.known.hasValue(name) {
+		w.known.Add(t, string(name))
 	}
 }
 
@@ -416,15 +367,15 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 
 // scanText scans a text without JSON and adds a claim for each part that a token must replace.
 func (w *documentWalker) scanText(v textView, h textHints) {
-	if (w.hidden || v.at != nil) && hasIgnorable(v.text) {
-		v = v.withoutIgnorable()
+	w.setHints(&h)
+	if (w.unplain || v.at != nil) && len(h.names) > 0 && hasUnplain(v.text) {
+		v = v.withoutUnplain()
 	}
 	if w.escapes || v.at != nil {
 		if u, ok := v.decodeEscapes(); ok {
 			v = u
 		}
 	}
-	w.setHints(&h)
 	w.hits = w.s.appendFindings(w.hits[:0], v.text, h)
 	for _, f := range w.hits {
 		w.addClaim(v, f.Start, f.End, f.Type)
@@ -434,7 +385,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 // setHints sets the lists of known values that a scan uses.
 func (w *documentWalker) setHints(h *textHints) {
 	h.names, h.id32 = w.names[:0], &w.id32
-	for _, g := range []*KnownValues{w.s.words, w.local, w.known} {
+	for _, g := range []*KnownValues{w.s.words, w.known} {
 		if g != nil && g.hasEntries() {
 			h.names = append(h.names, g)
 		}
@@ -448,11 +399,8 @@ func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 		w.claimNumber(d, n, t)
 		return
 	}
-	if w.known.numbers && NumberDigits(string(digits)) == string(digits) && w.known.mayBeNumber(digits) {
-		if t := w.known.numberType(digits); t != "" {
-			w.claimNumber(d, n, t)
-			return
-		}
+	if w.claimKnownNumber(d, n, p, digits) {
+		return
 	}
 	if !p.sure || w.s.off[p.typ] {
 		return

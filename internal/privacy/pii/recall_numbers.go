@@ -1,0 +1,326 @@
+package pii
+
+import (
+	"bytes"
+	"hash/maphash"
+	"unicode"
+	"unicode/utf8"
+)
+
+// civilDate represents a date: the year, the month and the day.
+type civilDate uint32
+
+func makeDate(year, month, day int) civilDate {
+	if year < 1800 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 {
+		return 0
+	}
+	return civilDate(year<<9 | month<<5 | day)
+}
+
+func (d civilDate) hash() uint64 {
+	return maphash.Bytes(wordSeed, []byte{'@', byte(d), byte(d >> 8), byte(d >> 16)})
+}
+
+// datesRead lists the dates that a text may mean, because the order of day and month is not always known.
+type datesRead [3]civilDate
+
+// addDate adds a date of birth. It returns false if the value is not a date that readDate understands.
+func (g *KnownValues) addDate(value string) bool {
+	for i := range len(value) {
+		if i > 0 && isAlnumByte(value[i-1]) || !isAlnumByte(value[i]) {
+			continue
+		}
+		dates, end := readDate([]byte(value), i, false)
+		if end == 0 {
+			continue
+		}
+		k := g.numberOf(DateOfBirth)
+		for _, d := range dates {
+			if d != 0 {
+				g.words.add(d.hash(), isValue, k)
+			}
+		}
+		g.kinds.Or(hasDates)
+		return true
+	}
+	return false
+}
+
+func (g *KnownValues) hasDate(dates datesRead) bool {
+	for _, d := range dates {
+		if d != 0 && g.words.find(d.hash())&isValue != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// recallDate searches for a known date of birth that begins with the word w, whose wordHash is h.
+func (sc *textScan) recallDate(w textWord, h uint64) recalledValue {
+	if w.sort&isDigit == 0 && !months().mayBegin(h) {
+		return recalledValue{}
+	}
+	for _, g := range sc.names {
+		if !g.has(hasDates) {
+			continue
+		}
+		dates, end := readDate(sc.text, w.start, sc.opaque)
+		if end > 0 && g.hasDate(dates) {
+			return recalledValue{w.start, end, DateOfBirth}
+		}
+	}
+	return recalledValue{}
+}
+
+// readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is
+// set, because versions and ids are to be expected, the date must have a year of four digits.
+func readDate(text []byte, i int, opaque bool) (dates datesRead, end int) {
+	if isDigitByte(byteAt(text, i)) {
+		var g digitGroups
+		g.readGroups(text, i, i)
+		switch {
+		case g.n >= 1 && g.len[0] == 8:
+			return readDigits(g.digits[:8], opaque), g.end[0]
+		case g.n >= 3 && g.sep[1] == g.sep[2] && g.birthLike():
+			if four := g.len[0] == 4 || g.len[2] == 4; !four && (opaque || g.n > 3 && g.sep[3] == g.sep[1]) {
+				return dates, 0
+			}
+			return g.dates(), g.end[2]
+		}
+	}
+	end = dateAt(text, i)
+	if end == 0 {
+		return dates, 0
+	}
+	return readNamedMonth(text, i, end), end
+}
+
+// readNamedMonth reads a date that contains the name of a month.
+func readNamedMonth(text []byte, i, end int) (dates datesRead) {
+	year, month, day := 0, 0, 0
+	for i < end {
+		next := spanEnd(text, i, isAlnum)
+		switch word := text[i:next]; {
+		case next == i:
+			next++
+		case isDigitByte(word[0]) && spanEnd(text, i, isDigit)-i > 2:
+			year = parseNumber(word)
+		case isDigitByte(word[0]):
+			day = parseNumber(text[i:spanEnd(text, i, isDigit)])
+		case month == 0:
+			month = monthOf(word)
+		}
+		i = next
+	}
+	dates[0] = makeDate(year, month, day)
+	return dates
+}
+
+// readDigits reads a date of eight digits. If opaque is set, the year must be first.
+func readDigits(d []byte, opaque bool) (dates datesRead) {
+	dates[0] = makeDate(parseNumber(d[:4]), parseNumber(d[4:6]), parseNumber(d[6:]))
+	if !opaque {
+		x, y, year := parseNumber(d[:2]), parseNumber(d[2:4]), parseNumber(d[4:])
+		dates[1], dates[2] = makeDate(year, x, y), makeDate(year, y, x)
+	}
+	return dates
+}
+
+// latestYear is the last year, of this century, that two digits mean. From the next one on they mean the last century.
+const latestYear = 30
+
+// dates returns the dates that three groups of digits may mean.
+func (g *digitGroups) dates() (all datesRead) {
+	d := g.digits[:]
+	a, b, c := int(g.len[0]), int(g.len[1]), int(g.len[2])
+	x, y, z := parseNumber(d[:a]), parseNumber(d[a:a+b]), parseNumber(d[a+b:a+b+c])
+	switch {
+	case a == 4:
+		all[0] = makeDate(x, y, z)
+		return all
+	case c == 4:
+	case z <= latestYear:
+		z += 2000
+	default:
+		z += 1900
+	}
+	all[0] = makeDate(z, y, x)
+	if g.sep[1] != '.' { // with points, the day is always first
+		all[1] = makeDate(z, x, y)
+	}
+	return all
+}
+
+// monthOf returns the number of a month from its name or abbreviation, or 0.
+func monthOf(name []byte) int {
+	var room [64]byte
+	folded := string(appendFoldedWord(room[:0], name))
+	if len(folded) < 3 {
+		return 0
+	}
+	if len(folded) >= 4 && folded[:4] == "juil" {
+		return 7
+	}
+	return monthStarts[folded[:3]]
+}
+
+// monthStarts maps the first letters of the names in monthNames to the months.
+var monthStarts = map[string]int{
+	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4, "abr": 4,
+	"kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6, "jul": 7, "lug": 7,
+	"lip": 7, "aug": 8, "aou": 8, "ago": 8, "sie": 8, "sep": 9, "set": 9, "wrz": 9, "oct": 10, "okt": 10, "out": 10,
+	"ott": 10, "paz": 10, "nov": 11, "lis": 11, "dec": 12, "dez": 12, "dic": 12, "des": 12, "gru": 12,
+}
+
+// IsNumberType reports whether values of a type are numbers, so that they are compared by their digits.
+func IsNumberType(t Type) bool { return t == Phone || t == CreditCard || t == SSN || t == NationalID }
+
+const (
+	leastDigits = 7  // of a known number
+	leastOpaque = 9  // the same, under a key of ids, counts or prices
+	mostDigits  = 24 // the same, at most
+)
+
+// NumberDigits returns the digits of a number that identify it: without separators, without the prefix 00, and without
+// a zero in brackets. It returns "" if the value is not a number of 7 to 24 digits.
+func NumberDigits(value string) string {
+	var room [mostDigits]byte
+	return string(appendDigits(room[:0], []byte(value)))
+}
+
+// appendDigits appends what NumberDigits returns to dst, which must be empty.
+func appendDigits(dst, value []byte) []byte {
+	for i := 0; i < len(value); {
+		r, n := utf8.DecodeRune(value[i:])
+		switch {
+		case isDigitByte(value[i]) && len(dst) == mostDigits, unicode.IsLetter(r):
+			return nil
+		case bytes.HasPrefix(value[i:], []byte("(0)")):
+			n = 3
+		case isDigitByte(value[i]):
+			dst = append(dst, value[i])
+		}
+		i += n
+	}
+	if bytes.HasPrefix(dst, []byte("00")) {
+		dst = dst[2:]
+	}
+	if len(dst) < leastDigits {
+		return nil
+	}
+	return dst
+}
+
+// addNumber adds a number, so that it is found with any separators. A phone number that begins with a country code is
+// also found without it.
+func (g *KnownValues) addNumber(t Type, value string) bool {
+	var room [mostDigits]byte
+	digits := appendDigits(room[:0], []byte(value))
+	if len(digits) == 0 {
+		return false
+	}
+	k := g.numberOf(t)
+	g.putNumber(digits, asWord, k)
+	if t != Phone || value[0] != '+' && (len(value) < 2 || value[:2] != "00") {
+		return true
+	}
+	for n := 1; n <= 3; n++ {
+		if len(allTables().phones.codes[parseNumber(digits[:n])]) > 0 {
+			if len(digits)-n > leastDigits {
+				g.putNumber(digits[n:], asName, k)
+			}
+			break
+		}
+	}
+	return true
+}
+
+func (g *KnownValues) putNumber(digits []byte, flags wordEntry, k typeNumber) {
+	g.words.add(hashNumber(digits), flags|isValue, k)
+	g.heads[parseNumber(digits[:3])].Store(true)
+	g.kinds.Or(hasNumbers)
+}
+
+func hashNumber(digits []byte) uint64 {
+	var room [mostDigits + 1]byte
+	return maphash.Bytes(wordSeed, append(append(room[:0], '#'), digits...))
+}
+
+// number returns the entry of a known number, or 0.
+func (g *KnownValues) number(digits []byte) wordEntry {
+	if len(digits) < leastDigits || !g.heads[parseNumber(digits[:3])].Load() {
+		return 0
+	}
+	return g.words.find(hashNumber(digits))
+}
+
+// recallNumber searches for a known number that begins with the word w, which consists of digits.
+func (sc *textScan) recallNumber(w textWord) recalledValue {
+	numbers := false
+	for _, g := range sc.names {
+		numbers = numbers || g.has(hasNumbers)
+	}
+	next := byteAt(sc.text, w.end)
+	if !numbers || w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf ||
+		byteAt(sc.text, w.start-1) == '.' {
+		return recalledValue{}
+	}
+	start := w.start
+	if byteAt(sc.text, start-1) == '(' {
+		start--
+	}
+	var n digitGroups
+	if n.readGroups(sc.text, start, start); n.total < leastDigits {
+		return recalledValue{}
+	}
+	for _, g := range sc.names {
+		if k, t := sc.groupsKnown(g, &n); k > 0 {
+			if byteAt(sc.text, start-1) == '+' {
+				start--
+			}
+			return recalledValue{max(start, sc.done), n.end[k-1], t}
+		}
+	}
+	return recalledValue{}
+}
+
+// groupsKnown returns how many of the groups at the beginning form a known number, and the number's type. Under a key
+// such as id, all groups must.
+func (sc *textScan) groupsKnown(g *KnownValues, n *digitGroups) (int, Type) {
+	total := n.total
+	for k := n.n; k > 0; k-- {
+		digits := n.digits[:total]
+		total -= int(n.len[k-1])
+		if isAlnumByte(byteAt(sc.text, n.end[k-1])) {
+			continue
+		}
+		if t := g.numberType(digits, sc.opaque); t != "" {
+			return k, t
+		}
+		if sc.opaque {
+			break
+		}
+	}
+	return 0, ""
+}
+
+// numberType returns the type of a known number, or "". The digits may begin with 00, and those of a phone number
+// without a country code with 0.
+func (g *KnownValues) numberType(digits []byte, opaque bool) Type {
+	if opaque && len(digits) < leastOpaque {
+		return ""
+	}
+	if bytes.HasPrefix(digits, []byte("00")) {
+		digits = digits[2:]
+	}
+	e := g.number(digits)
+	if e == 0 && len(digits) > 0 && digits[0] == '0' {
+		if e = g.number(digits[1:]); e&asName == 0 {
+			return ""
+		}
+	}
+	if e&isValue == 0 {
+		return ""
+	}
+	return g.typeOf(e)
+}

@@ -1,0 +1,223 @@
+package pii
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/unicode/norm"
+
+	"retort/internal/devel/testenv"
+)
+
+// knownValues maps types to the values that a list of known values has.
+type knownValues map[Type][]string
+
+func (k knownValues) list() *KnownValues {
+	g := &KnownValues{}
+	for t, values := range k {
+		for _, v := range values {
+			g.AddExact(t, v)
+		}
+	}
+	return g
+}
+
+// foundIn returns the values that are replaced in a document, and the document with tokens without numbers.
+func foundIn(known knownValues, document string) (found, out string) {
+	v := newTokens()
+	out = string(New(Options{}).ReplaceValues([]byte(document), known.list(), v))
+	var texts []string
+	for _, f := range v.all {
+		texts = append(texts, f.Text)
+	}
+	return strings.Join(texts, "|"), regexp.MustCompile(`_\d+\]`).ReplaceAllString(out, "]")
+}
+
+// recallCase says which values are found in a document if some values are known.
+type recallCase struct {
+	known          knownValues
+	document, want string
+}
+
+func checkRecall(t *testing.T, cases []recallCase) {
+	t.Helper()
+	for _, c := range cases {
+		if got, out := foundIn(c.known, c.document); got != c.want {
+			t.Errorf("%v in %s: found %q, want %q: %s", c.known, c.document, got, c.want, out)
+		}
+	}
+}
+
+// TestKnownInDenseScripts checks that every known value in a run of letters without spaces is found, however short, and
+// that single characters are not.
+func TestKnownInDenseScripts(t *testing.T) {
+	han := knownValues{Name: {"王小明", "李伟", "佐藤 さくら", "王"}, Company: {"華為"}}
+	other := knownValues{Name: {"สมชาย ใจดี", "김철수", "ジョン・スミス", "はな"}}
+	checkRecall(t, []recallCase{
+		{han, "昨日王小明和李伟去了華為公司", "王小明|李伟|華為"},
+		{han, `{"note":"王小明李伟李伟王小明"}`, "王小明|李伟|李伟|王小明"},
+		{han, "佐藤さくらさんと李伟", "佐藤さくら|李伟"},
+		{han, "国王在王府井", ""},
+		{han, `["王"]`, "王"},
+		{han, "王 さん", "王"},
+		{han, `{"李伟":1}`, "李伟"},
+		{han, "Mr李伟x", "李伟"},
+		{other, "พบสมชายใจดีที่นี่", "สมชายใจดี"},
+		{other, "어제 김철수가 왔다", "김철수"},
+		{other, "昨日ジョンスミスさん", "ジョンスミス"},
+		{other, "ｼﾞｮﾝ･ｽﾐｽ", norm.NFD.String("ジョン･スミス")},
+		{other, "はなして", ""},
+		{other, "はな さん", "はな"},
+	})
+}
+
+// TestKnownValuesOverlap checks that a value is hidden completely if another one ends inside of it.
+func TestKnownValuesOverlap(t *testing.T) {
+	known := knownValues{Company: {"Orion Vexel Quade", "Quade Lumen Werke", "王小明", "小明李伟"}}
+	checkRecall(t, []recallCase{
+		{known, "Orion Vexel Quade Lumen Werke", "Orion Vexel Quade|Lumen Werke"},
+		{known, "王小明李伟", "王小明|李伟"},
+	})
+}
+
+// TestRecallTakesLinearTime checks that texts which nearly match known values do not take more than linear time.
+func TestRecallTakesLinearTime(t *testing.T) {
+	s, a := New(Options{}), strings.Repeat("a ", 11)
+	for unit, value := range map[string]string{
+		"王": "王王 王王", "李": "李李李李李李李李李李李李李王", "a ": a + "b", "1 ": "1 1 1 1 1 1 1 2", "Aa": "Aa Aa Ab", "é": "éé ée",
+		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller",
+	} {
+		g := &KnownValues{}
+		for _, t := range []Type{Company, Phone, DateOfBirth} {
+			g.AddExact(t, value)
+		}
+		testenv.GrowsLinearly(t, unit, 1<<18, func(n int) {
+			var c counting
+			s.ReplaceValues([]byte(strings.Repeat(unit, n/len(unit))), g, &c)
+		})
+	}
+}
+
+// TestScanTakesNoLock checks that values can be added while a text is scanned.
+func TestScanTakesNoLock(t *testing.T) {
+	g := &KnownValues{}
+	g.AddExact(Name, "Hanne Müller")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if found := New(Options{}).FindKnown(nil, g, []byte("of Hanne Müller")); len(found) != 1 {
+		t.Errorf("found %v", found)
+	}
+}
+
+// TestWordsOfNames checks which words of a known name are found alone, and where.
+func TestWordsOfNames(t *testing.T) {
+	known := knownValues{Name: {"Hanne Zandstra", "GitHub Actions", "Release Notes", "Rose Will", "Bo Ng", "maria rossi", "Quux Frobnitz"}}
+	checkRecall(t, []recallCase{
+		{known, "Zandstra wrote to Hanne", "Zandstra|Hanne"},
+		{known, `{"a":["Hanne","Ng","NG"]}`, "Hanne|Ng|NG"},
+		{known, "the hanne and the ng of zandstra", ""},
+		{known, "maria and Rossi", "maria|Rossi"},
+		{known, "GitHub has Actions, release the notes, Release, Frobnitz Quux", ""},
+		{known, "by GitHub Actions and GitHub_Actions", "GitHub Actions|GitHub_Actions"},
+		{known, "quux-frobnitz, QuuxFrobnitz2, QUUX FROBNITZ", "quux-frobnitz|QuuxFrobnitz|QUUX FROBNITZ"},
+		{known, "lib/Zandstra, Zandstra_total, x.Zandstra, @Zandstra/pkg, Zandstra.js, hanne-config", ""},
+		{known, `{"Hanne":1,"Hanne-total":2,"hanne":3,"Hanne_x":4}`, "Hanne"},
+		{known, `{"status":"ROSE","kind":"will","Rose":1}`, ""},
+		{known, "Rose Will and the rose will", "Rose Will"},
+		{known, "Hanne's, Hannes, HANNE ZANDSTRAS", "Hanne|Hanne|HANNE ZANDSTRA"},
+	})
+}
+
+// TestCommonWords checks that a value that is a common word is found only where it is the whole text and begins with a
+// capital.
+func TestCommonWords(t *testing.T) {
+	known := knownValues{Company: {"Active", "Orbit", "Open Door"}, Name: {"lodash", "Open"}, Address: {"12", "10115"}}
+	checkRecall(t, []recallCase{
+		{known, `{"status":"active","other":"open","Open":1}`, "Open"},
+		{known, `["Active"]`, "Active"},
+		{known, "the Active one is Open", ""},
+		{known, `{"orbit_id":"x","n":"12","count":"10115","zip":"10115"}`, "10115"},
+		{known, "orbit; ORBIT, Orbit's", "orbit|ORBIT|Orbit"},
+		{known, "the open door", ""},
+		{known, "an Open Door", "Open Door"},
+		{known, "lodash/fp and x.lodash", ""},
+	})
+}
+
+// TestKnownDates checks in which spellings a known date of birth is found.
+func TestKnownDates(t *testing.T) {
+	known := knownValues{DateOfBirth: {"1960-01-12", "2024-03-04"}}
+	checkRecall(t, []recallCase{
+		{known, `{"born":19600112,"x":12011960,"id":19600112,"n":600112,"y":120160}`, "19600112|12011960|19600112"},
+		{known, `{"count":12011960,"n":1960011,"f":1960.0112,"m":-19600112}`, ""},
+		{known, "12.01.60, 01/12/60, 12/01/60, 1/12/60", "12.01.60|01/12/60|12/01/60|1/12/60"},
+		{known, "03.04.24, 01.12.60, version 12.01.60.2", ""},
+		{known, `{"version":"12.01.60","date":"12.01.1960"}`, "12.01.1960"},
+		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z", "12. Januar 1960|January 12, 1960|1960-01-12"},
+	})
+}
+
+// TestKnownNumbers checks in which spellings known numbers are found, and that other numbers of JSON stay numbers.
+func TestKnownNumbers(t *testing.T) {
+	known := knownValues{Phone: {"+1 202 555 0143", "030 23125987", "+49 (0)89 1234567", "5550199", "+1\u00a0305\u00a0555\u00a00177"}, SSN: {"536-90-4399"}}
+	checkRecall(t, []recallCase{
+		{known, `{"a":12025550143,"id":12025550143,"b":2025550143,"count":536904399}`, "12025550143|12025550143|536904399"},
+		{known, `{"id":5550199,"count":5550199,"price":2025550143,"x":23125987,"y":3023125987}`, ""},
+		{known, `{"a":5550199}`, "5550199"},
+		{known, `{"ref":"202 555 0143","id":"x-2025550143"}`, "202 555 0143|2025550143"},
+		{known, `{"id":"23125987","n":"5550199"}`, "5550199"},
+		{known, `{"x":4989123456,"y":49891234567,"id":"089 1234567"}`, "49891234567|089 1234567"},
+		{known, `{"s":"1\u00a0305\u00a0555\u00a00177"}`, "1\u00a0305\u00a0555\u00a00177"},
+		{known, `{"s":"1 305 555 0177","n":13055550177}`, "1 305 555 0177|13055550177"},
+		{known, "１２０２５５５０１４３", "12025550143"},
+	})
+}
+
+// TestUnusualCharacters checks that emoji, characters that are not displayed, and variants of letters neither hide a
+// known value nor become a part of one.
+func TestUnusualCharacters(t *testing.T) {
+	known := knownValues{Name: {"Hanne 🌸 Zandstra", "Ola😀", "Müller"}}
+	checkRecall(t, []recallCase{
+		{known, "Hanne Zandstra😀 and Hanne🌸Zandstra", "Hanne Zandstra|Hanne🌸Zandstra"},
+		{known, "😀Müller😀, Ola😀", "Müller|Ola😀"},
+		{known, "Ｍüller, M\u200büller, Mu\u0308ller, 𝐌üller", "Müller|Müller|Mu\u0308ller|𝐌üller"},
+	})
+}
+
+// TestManyTypes checks that values of more types than there are numbers for are found, and have a type.
+func TestManyTypes(t *testing.T) {
+	g := &KnownValues{}
+	types := map[Type]*regexp.Regexp{}
+	for i := range 300 {
+		typ := Type(fmt.Sprint("custom_", i))
+		types[typ] = nil
+		g.AddExact(typ, fmt.Sprintf("Quux%d Frobnitz", i))
+	}
+	for _, f := range New(Options{Types: types}).FindKnown(nil, g, []byte("Quux1 Frobnitz, Quux299 Frobnitz")) {
+		if f.Type == "" {
+			t.Errorf("%v has no type", f)
+		}
+	}
+}
+
+// TestLongValues checks that all words of a long value are hidden, and that its end alone is not taken for it.
+func TestLongValues(t *testing.T) {
+	long := "Flat 3, 12 Quux Road, Upper Frobnitz, near the old mill, of the county of Zork, in the north of it"
+	known := knownValues{Address: {long}}
+	checkRecall(t, []recallCase{{known, "in the north of it", ""}})
+	got, out := foundIn(known, "at "+long+".")
+	if strings.ContainsAny(strings.NewReplacer("[ADDRESS]", "", "at", "").Replace(out), "abcdefgh") {
+		t.Errorf("found %q: %s", got, out)
+	}
+}
+
+// TestWordsAreBounded checks that a list is full if its values have too many words, so that the caller learns of it.
+func TestWordsAreBounded(t *testing.T) {
+	g := &KnownValues{}
+	g.words.n = maxEntries
+	if g.AddExact(Name, "Hanne Zandstra"); !g.IsFull() || !g.HasExact("Hanne Zandstra") || g.exact != 0 {
+		t.Errorf("full: %v, %d values", g.IsFull(), g.exact)
+	}
+}
