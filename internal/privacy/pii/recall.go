@@ -294,10 +294,9 @@ func (sc *textScan) isAllowed(e wordEntry, start, end int, single bool) bool {
 	r, _ := utf8.DecodeRune(sc.text[start:])
 	capital := !unicode.IsLower(r)
 	switch {
-	case e&asName != 0 && capital && (!isDense(r) || sc.isAlone(start, end)):
+	case e&asName != 0 && capital && (!isDense(r) || sc.isAlone(start, end)),
+		e&asPart != 0 && (capital || e&isSmall != 0) && !sc.isGlued(start, end):
 		return true
-	case e&asPart != 0 && (capital || e&isSmall != 0) && !sc.isGlued(start, end):
-		return !sc.key || sc.isWhole(start, end)
 	case e&asName != 0:
 		return sc.isWhole(start, end)
 	case e&asWhole != 0:

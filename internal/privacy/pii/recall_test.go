@@ -123,7 +123,7 @@ func TestWordsOfNames(t *testing.T) {
 		{known, "by GitHub Actions and GitHub_Actions", "GitHub Actions|GitHub_Actions"},
 		{known, "quux-frobnitz, QuuxFrobnitz2, QUUX FROBNITZ", "quux-frobnitz|QuuxFrobnitz|QUUX FROBNITZ"},
 		{known, "lib/Zandstra, Zandstra_total, x.Zandstra, @Zandstra/pkg, Zandstra.js, hanne-config", ""},
-		{known, `{"Hanne":1,"Hanne-total":2,"hanne":3,"Hanne_x":4}`, "Hanne"},
+		{known, `{"Hanne":1,"Hanne-total":2,"hanne":3,"Hanne_x":4,"of Hanne.":5}`, "Hanne|Hanne"},
 		{known, `{"status":"ROSE","kind":"will","Rose":1}`, ""},
 		{known, "Rose Will and the rose will", "Rose Will"},
 		{known, "Hanne's, Hannes, HANNE ZANDSTRAS", "Hanne|Hanne|HANNE ZANDSTRA"},
