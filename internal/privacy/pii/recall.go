@@ -31,8 +31,11 @@ func (s *Scanner) FindKnown(dst []TypedSpan, known *KnownValues, text []byte) []
 		for _, b := range v.text[i:w.end] {
 			w.sort |= class[b] & isAlnum
 		}
-		if i >= sc.done {
-			i = max(i, sc.findRemembered(w, wordHash(v.text, w.start, w.end)))
+		switch {
+		case i >= sc.done:
+			i = sc.findRemembered(w, wordHash(v.text, w.start, w.end))
+		case w.end > sc.done && w.sort&isHigh != 0:
+			i = sc.findInRun(w)
 		}
 		i = max(w.end, i)
 	}

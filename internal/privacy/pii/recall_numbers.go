@@ -188,6 +188,13 @@ func NumberDigits(value string) string {
 	return string(appendDigits(room[:0], []byte(value)))
 }
 
+// SameNumber reports whether two values of a type are spellings of the same number, so that they are equal although
+// each has a token of its own.
+func SameNumber(t Type, a, b string) bool {
+	digits := NumberDigits(a)
+	return IsNumberType(t) && digits != "" && digits == NumberDigits(b)
+}
+
 // appendDigits appends what NumberDigits returns to dst, which must be empty.
 func appendDigits(dst, value []byte) []byte {
 	for i := 0; i < len(value); {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -77,6 +78,7 @@ func TestKnownInDenseScripts(t *testing.T) {
 func TestKnownValuesOverlap(t *testing.T) {
 	known := knownValues{Company: {"Orion Vexel Quade", "Quade Lumen Werke", "王小明", "小明李伟"}}
 	checkRecall(t, []recallCase{
+		{knownValues{Company: {"Orion 王", "李伟"}}, "Orion 王李伟", "Orion 王|李伟"},
 		{known, "Orion Vexel Quade Lumen Werke", "Orion Vexel Quade|Lumen Werke"},
 		{known, "王小明李伟", "王小明|李伟"},
 	})
@@ -219,5 +221,98 @@ func TestWordsAreBounded(t *testing.T) {
 	g.words.n = maxEntries
 	if g.AddExact(Name, "Hanne Zandstra"); !g.IsFull() || !g.HasExact("Hanne Zandstra") || g.exact != 0 {
 		t.Errorf("full: %v, %d values", g.IsFull(), g.exact)
+	}
+}
+
+// TestSameNumber checks that spellings of a number are equal, and other values are not.
+func TestSameNumber(t *testing.T) {
+	for _, c := range []struct {
+		typ  Type
+		a, b string
+		want bool
+	}{
+		{Phone, "+1 202 555 0143", "1-202-555-0143", true}, {Phone, "0049 (0)30 1234567", "+49 30 1234567", true},
+		{Phone, "+1 202 555 0143", "+1 202 555 0144", false}, {Email, "1234567", "1 234567", false}, {SSN, "12", "1-2", false},
+	} {
+		if got := SameNumber(c.typ, c.a, c.b); got != c.want {
+			t.Errorf("%s %q and %q: %v", c.typ, c.a, c.b, got)
+		}
+	}
+}
+
+// FuzzRecall checks that no letter of a known value is left in a text, in several spellings and among other values.
+func FuzzRecall(f *testing.F) {
+	f.Add("Hanne Zandstra\nZandstra Works\n王小明\n小明李伟", "of Hanne Zandstra Works and 王小明李伟", byte(1))
+	f.Add("'t Hooft Bouw\nAnna😀\nMüller, Jr.\nสมชาย ใจดี", "Müllers, Mu\u0308ller", byte(2))
+	f.Add("a b\nb c d\nquux a b c\nAa Bb", "AaBb3 quux a b c d", byte(3))
+	s := New(Options{})
+	f.Fuzz(func(t *testing.T, values, text string, spelling byte) {
+		all := strings.Split(values, "\n")
+		if !utf8.ValidString(values) || len(all) > 8 || len(values) > 500 || len(text) > 2000 {
+			return
+		}
+		g := &KnownValues{}
+		for _, v := range all {
+			g.AddExact(Company, v)
+		}
+		for _, v := range all {
+			spelled := respell(v, spelling)
+			document := text + " | " + spelled + " | " + text
+			found := s.FindKnown(nil, g, []byte(document))
+			checkCovered(t, document, len(text)+3, len(text)+3+len(spelled), found, isCertain(v))
+		}
+	})
+}
+
+// respell returns another spelling of a value that has the same folded units, or the value itself.
+func respell(v string, spelling byte) string {
+	other := []func(string) string{strings.ToUpper, strings.ToLower, norm.NFD.String, norm.NFC.String}[spelling%4](v)
+	if foldedUnits(other) != foldedUnits(v) {
+		return v
+	}
+	return other
+}
+
+func foldedUnits(v string) string {
+	var folded []byte
+	for _, u := range appendUnits(nil, []byte(v)) {
+		folded = append(appendFoldedWord(folded, []byte(v[u.start:u.end])), ' ')
+	}
+	return string(folded)
+}
+
+// isCertain reports whether a value is found anywhere.
+func isCertain(v string) bool {
+	text := plainView([]byte(v)).withoutUnplain().text
+	units := appendUnits(nil, text)
+	return len(units) > 0 && len(units) <= maxUnits && reachOf(Company, text, units)&asWord != 0 && hasSmallGaps(text, units)
+}
+
+// hasSmallGaps reports whether few marks stand between the units of a value.
+func hasSmallGaps(text []byte, units []textUnit) bool {
+	for i, u := range units[1:] {
+		if start, _ := nextUnit(text, units[i].end); start != u.start {
+			return false
+		}
+	}
+	return true
+}
+
+// checkCovered checks that findings are in order, and cover all units from start to end if certain is set.
+func checkCovered(t *testing.T, document string, start, end int, found []TypedSpan, certain bool) {
+	t.Helper()
+	hidden, last := []byte(document), 0
+	for _, f := range found {
+		if f.Start < last || f.End <= f.Start || f.End > len(document) || f.Type == "" {
+			t.Fatalf("%v of %d bytes, after %d", f, len(document), last)
+		}
+		last = f.End
+		for i := f.Start; i < f.End; i++ {
+			hidden[i] = ' '
+		}
+	}
+	left := plainView(hidden[start:end]).withoutUnplain().text
+	if units := appendUnits(nil, left); certain && len(units) > 0 {
+		t.Fatalf("%q: %q is left of %q", document, left, document[start:end])
 	}
 }

@@ -134,6 +134,9 @@ func (sc *textScan) contextBefore(start int) (words uint64) {
 func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	sc.rememberWord(w)
 	if w.start < sc.done {
+		if w.end > sc.done && w.sort&isHigh != 0 && len(sc.names) > 0 {
+			return sc.findInRun(w)
+		}
 		return 0
 	}
 	if sc.s.tables.secrets.mayBegin(sc.text, w.start) && !(w.end-w.start < shortestSecret && endsValue[byteAt(sc.text, w.end)]) {
