@@ -51,6 +51,12 @@ func (g *KnownValues) hasEntries() bool { return g.kinds.Load() != 0 }
 
 func (g *KnownValues) has(kind uint32) bool { return g.kinds.Load()&kind != 0 }
 
+func (g *KnownValues) addKinds(kinds uint32) {
+	if g.kinds.Load()&kinds != kinds {
+		g.kinds.Or(kinds)
+	}
+}
+
 func hashValue[T string | []byte](value T) uint64 { return maphash.String(wordSeed, string(value)) }
 
 func (g *KnownValues) hasHash(h uint64) bool {
@@ -111,22 +117,22 @@ func (g *KnownValues) AddSealed(t Type, value string) {
 }
 
 func (g *KnownValues) addExact(t Type, value string, reach wordEntry) {
+	if g.addNumber(t, value) {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if value == "" || g.isFull() || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
 		return
 	}
 	g.exact++
-	switch {
-	case t == DateOfBirth && g.addDate(value):
-	case IsNumberType(t) && g.addNumber(t, value):
-	default:
+	if t != DateOfBirth || !g.addDate(value) {
 		g.putText(t, value, reach)
 	}
 }
 
 // HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
-// room.
+// room. For a number it may return false although AddExact would do nothing, which AddExact notices fast.
 func (g *KnownValues) HasExact(value string) bool {
 	h := ^hashValue(value)
 	g.mu.RLock()
@@ -260,7 +266,7 @@ func (g *KnownValues) indexFirst(unit []byte) {
 	if r, _ := utf8.DecodeRune(unit); isDense(r) {
 		kinds |= hasDense
 	}
-	g.kinds.Or(kinds)
+	g.addKinds(kinds)
 	f := g.first.Load()
 	if next := f.add(filterHash(unit)); next != f {
 		g.first.Store(next)

@@ -40,7 +40,7 @@ func (g *KnownValues) addDate(value string) bool {
 				g.words.add(d.hash(), isValue, k)
 			}
 		}
-		g.kinds.Or(hasDates)
+		g.addKinds(hasDates)
 		return true
 	}
 	return false
@@ -188,26 +188,26 @@ func NumberDigits(value string) string {
 	return string(appendDigits(room[:0], []byte(value)))
 }
 
-// SameNumber reports whether two values of a type are spellings of the same number, so that they are equal although
-// each has a token of its own.
-func SameNumber(t Type, a, b string) bool {
-	digits := NumberDigits(a)
-	return IsNumberType(t) && digits != "" && digits == NumberDigits(b)
-}
-
 // appendDigits appends what NumberDigits returns to dst, which must be empty.
 func appendDigits(dst, value []byte) []byte {
-	for i := 0; i < len(value); {
-		r, n := utf8.DecodeRune(value[i:])
-		switch {
-		case isDigitByte(value[i]) && len(dst) == mostDigits, unicode.IsLetter(r):
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case isDigitByte(c):
+			if len(dst) == mostDigits {
+				return nil
+			}
+			dst = append(dst, c)
+		case c == '(' && bytes.HasPrefix(value[i:], []byte("(0)")):
+			i += 2
+		case class[c]&(isUpper|isLower) != 0:
 			return nil
-		case bytes.HasPrefix(value[i:], []byte("(0)")):
-			n = 3
-		case isDigitByte(value[i]):
-			dst = append(dst, value[i])
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(value[i:])
+			if unicode.IsLetter(r) {
+				return nil
+			}
+			i += n - 1
 		}
-		i += n
 	}
 	if bytes.HasPrefix(dst, []byte("00")) {
 		dst = dst[2:]
@@ -219,33 +219,50 @@ func appendDigits(dst, value []byte) []byte {
 }
 
 // addNumber adds a number, so that it is found with any separators. A phone number that begins with a country code is
-// also found without it.
+// also found without it. It returns false if the value is no number of a type of numbers.
 func (g *KnownValues) addNumber(t Type, value string) bool {
+	if !IsNumberType(t) {
+		return false
+	}
 	var room [mostDigits]byte
 	digits := appendDigits(room[:0], []byte(value))
 	if len(digits) == 0 {
 		return false
 	}
-	k := g.numberOf(t)
-	g.putNumber(digits, asWord, k)
-	if t != Phone || value[0] != '+' && (len(value) < 2 || value[:2] != "00") {
+	if g.number(digits)&asWord != 0 {
 		return true
 	}
-	for n := 1; n <= 3; n++ {
-		if len(allTables().phones.codes[parseNumber(digits[:n])]) > 0 {
-			if len(digits)-n > leastDigits {
-				g.putNumber(digits[n:], asName, k)
-			}
-			break
-		}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isFull() {
+		return true
+	}
+	g.exact++
+	k := g.numberOf(t)
+	g.putNumber(digits, asWord, k)
+	if n := codeLength(digits); t == Phone && (value[0] == '+' || value[:2] == "00") && len(digits)-n > leastDigits {
+		g.putNumber(digits[n:], asName, k)
 	}
 	return true
 }
 
+// codeLength returns the length of the country code with which the digits of a phone number begin.
+func codeLength(digits []byte) int {
+	codes := allTables().phones.codes
+	for n := 1; n <= 3; n++ {
+		if len(codes[parseNumber(digits[:n])]) > 0 {
+			return n
+		}
+	}
+	return len(digits)
+}
+
 func (g *KnownValues) putNumber(digits []byte, flags wordEntry, k typeNumber) {
 	g.words.add(hashNumber(digits), flags|isValue, k)
-	g.heads[parseNumber(digits[:3])].Store(true)
-	g.kinds.Or(hasNumbers)
+	if head := &g.heads[parseNumber(digits[:3])]; !head.Load() {
+		head.Store(true)
+	}
+	g.addKinds(hasNumbers)
 }
 
 func hashNumber(digits []byte) uint64 {

@@ -224,22 +224,6 @@ func TestWordsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSameNumber checks that spellings of a number are equal, and other values are not.
-func TestSameNumber(t *testing.T) {
-	for _, c := range []struct {
-		typ  Type
-		a, b string
-		want bool
-	}{
-		{Phone, "+1 202 555 0143", "1-202-555-0143", true}, {Phone, "0049 (0)30 1234567", "+49 30 1234567", true},
-		{Phone, "+1 202 555 0143", "+1 202 555 0144", false}, {Email, "1234567", "1 234567", false}, {SSN, "12", "1-2", false},
-	} {
-		if got := SameNumber(c.typ, c.a, c.b); got != c.want {
-			t.Errorf("%s %q and %q: %v", c.typ, c.a, c.b, got)
-		}
-	}
-}
-
 // FuzzRecall checks that no letter of a known value is left in a text, in several spellings and among other values.
 func FuzzRecall(f *testing.F) {
 	f.Add("Hanne Zandstra\nZandstra Works\n王小明\n小明李伟", "of Hanne Zandstra Works and 王小明李伟", byte(1))

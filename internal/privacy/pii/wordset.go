@@ -50,7 +50,10 @@ type wordSet struct {
 	n      int
 }
 
-const setBits = 8
+const (
+	setBits    = 8
+	fewEntries = 128 // of one table
+)
 
 type setShard struct {
 	entries atomic.Pointer[[]atomic.Uint64]
@@ -107,13 +110,17 @@ func (w *wordSet) add(h uint64, flags wordEntry, kind typeNumber) {
 	entries[i].Store(uint64(e | flags))
 }
 
-// grow makes room for a quarter as many entries again.
+// grow makes room for a quarter as many entries again, or twice as many if there are few.
 func (s *setShard) grow() {
 	var old []atomic.Uint64
 	if entries := s.entries.Load(); entries != nil {
 		old = *entries
 	}
-	entries := make([]atomic.Uint64, len(old)+max(4, len(old)/4))
+	more := len(old) / 4
+	if len(old) <= fewEntries {
+		more = max(4, len(old))
+	}
+	entries := make([]atomic.Uint64, len(old)+more)
 	for i := range old {
 		if e := wordEntry(old[i].Load()); e != 0 {
 			place, _ := findTag(entries, e>>tagShift<<tagShift)
