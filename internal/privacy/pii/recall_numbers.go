@@ -219,7 +219,7 @@ func appendDigits(dst, value []byte) []byte {
 }
 
 // addNumber adds a number, so that it is found with any separators. A phone number that begins with a country code is
-// also found without it. It returns false if the value is no number of a type of numbers.
+// stored without it, and found with and without it. It returns false if the value is no number of a type of numbers.
 func (g *KnownValues) addNumber(t Type, value string) bool {
 	if !IsNumberType(t) {
 		return false
@@ -238,11 +238,11 @@ func (g *KnownValues) addNumber(t Type, value string) bool {
 		return true
 	}
 	g.exact++
-	k := g.numberOf(t)
-	g.putNumber(digits, asWord, k)
+	flags := asWord
 	if n := codeLength(digits); t == Phone && (value[0] == '+' || value[:2] == "00") && len(digits)-n > leastDigits {
-		g.putNumber(digits[n:], asName, k)
+		digits, flags = digits[n:], asName
 	}
+	g.putNumber(digits, flags, g.numberOf(t))
 	return true
 }
 
@@ -270,8 +270,19 @@ func hashNumber(digits []byte) uint64 {
 	return maphash.Bytes(wordSeed, append(append(room[:0], '#'), digits...))
 }
 
-// number returns the entry of a known number, or 0.
+// number returns the entry of a known number, or 0. The entry has the flag asWord if the digits are complete. The
+// country code of a number that is stored without it may be any.
 func (g *KnownValues) number(digits []byte) wordEntry {
+	e := g.storedNumber(digits)
+	if e&asWord == 0 && len(digits) > leastDigits {
+		if with := g.storedNumber(digits[codeLength(digits):]); with&asName != 0 {
+			return with | asWord
+		}
+	}
+	return e
+}
+
+func (g *KnownValues) storedNumber(digits []byte) wordEntry {
 	if len(digits) < leastDigits || !g.heads[parseNumber(digits[:3])].Load() {
 		return 0
 	}
