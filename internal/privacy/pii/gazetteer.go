@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ type KnownValues struct {
 	types atomic.Pointer[[]Type]
 	kinds atomic.Uint32     // what kinds of values there are: hasWords and so on
 	heads [1000]atomic.Bool // the first three digits of known numbers
+	full  atomic.Bool       // there is no room for more values
 
 	mu    sync.RWMutex   // guards the fields below, and additions to those above
 	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
@@ -122,13 +124,13 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if value == "" || g.isFull() || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
+	if value == "" || g.full.Load() || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
 		return
 	}
-	g.exact++
 	if t != DateOfBirth || !g.addDate(value) {
 		g.putText(t, value, reach)
 	}
+	g.countExact()
 }
 
 // HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
@@ -137,21 +139,18 @@ func (g *KnownValues) HasExact(value string) bool {
 	h := ^hashValue(value)
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.hasHash(h) || g.isFull()
+	return g.full.Load() || g.hasHash(h)
 }
 
 // IsFull reports whether there is no room for more values.
-func (g *KnownValues) IsFull() bool {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.isFull()
-}
+func (g *KnownValues) IsFull() bool { return g.full.Load() }
 
-func (g *KnownValues) isFull() bool {
-	if g.most > 0 {
-		return g.exact >= g.most
+// countExact counts a value that was given to AddExact or AddSealed.
+func (g *KnownValues) countExact() {
+	g.exact++
+	if g.exact >= cmp.Or(g.most, MaxKnown) || g.words.n >= maxEntries {
+		g.full.Store(true)
 	}
-	return g.exact >= MaxKnown || g.words.n >= maxEntries
 }
 
 // maxKinds bounds the number of types. Values of further types are found as values of the last one.

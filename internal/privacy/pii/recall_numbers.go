@@ -229,20 +229,21 @@ func (g *KnownValues) addNumber(t Type, value string) bool {
 	if len(digits) == 0 {
 		return false
 	}
-	if g.number(digits)&asWord != 0 {
+	flags := asWord
+	if t == Phone && (value[0] == '+' || value[:2] == "00") {
+		if n := codeLength(digits); len(digits)-n > leastDigits {
+			digits, flags = digits[n:], asName
+		}
+	}
+	if g.storedNumber(digits)&flags != 0 {
 		return true
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.isFull() {
-		return true
+	if !g.full.Load() {
+		g.putNumber(digits, flags, g.numberOf(t))
+		g.countExact()
 	}
-	g.exact++
-	flags := asWord
-	if n := codeLength(digits); t == Phone && (value[0] == '+' || value[:2] == "00") && len(digits)-n > leastDigits {
-		digits, flags = digits[n:], asName
-	}
-	g.putNumber(digits, flags, g.numberOf(t))
 	return true
 }
 

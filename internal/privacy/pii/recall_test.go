@@ -218,8 +218,10 @@ func TestLongValues(t *testing.T) {
 // TestWordsAreBounded checks that a list is full if its values have too many words, so that the caller learns of it.
 func TestWordsAreBounded(t *testing.T) {
 	g := &KnownValues{}
-	g.words.n = maxEntries
-	if g.AddExact(Name, "Hanne Zandstra"); !g.IsFull() || !g.HasExact("Hanne Zandstra") || g.exact != 0 {
+	g.words.n = maxEntries - 1
+	g.AddExact(Name, "Hanne Zandstra")
+	g.AddExact(Name, "Kwame Mensah")
+	if g.AddExact(Phone, "+1 202 555 0143"); !g.IsFull() || !g.HasExact("Kwame Mensah") || g.exact != 1 {
 		t.Errorf("full: %v, %d values", g.IsFull(), g.exact)
 	}
 }
