@@ -21,7 +21,7 @@ func (s *Scanner) FindKnown(dst []TypedSpan, known *KnownValues, text []byte) []
 	if hasUnplain(text) {
 		v = v.withoutUnplain()
 	}
-	sc := textScan{s: s, voc: s.tables.words, text: v.text, textHints: textHints{names: []*KnownValues{known}}}
+	sc := textScan{s: s, voc: s.tables.words, text: v.text, textHints: textHints{}.withNames([]*KnownValues{known})}
 	for i := 0; i < len(v.text); {
 		if !isAlnumByte(v.text[i]) {
 			i = markEnd(v.text, i)
@@ -53,14 +53,15 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 		return sc.findInRun(w)
 	}
 	r := sc.recallAt(w.start, w.end, h)
-	if w.sort&isLetter == 0 {
+	digits := w.sort&isLetter == 0
+	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if w.sort&isLetter == 0 || w.sort&isDigit == 0 {
-		r = longer(r, sc.recallDate(w, h))
+	if sc.kinds&hasDates != 0 && (digits || w.sort&isDigit == 0 && months().mayBegin(h)) {
+		r = longer(r, sc.recallDate(w))
 	}
-	if r.end == 0 && w.end-w.start > shortestStem && w.sort&isLetter != 0 {
-		if r = sc.recallStem(w.start, w.end); r.end == 0 {
+	if r.end == 0 && w.end-w.start > shortestStem && !digits {
+		if r = sc.recallStem(w.start, w.end, false); r.end == 0 {
 			r = sc.recallParts(w)
 		}
 	}
@@ -77,17 +78,13 @@ func longer(r, other recalledValue) recalledValue {
 // findInRun searches for known values in a run of letters of which some are beyond ASCII. In a script without spaces,
 // there may be several.
 func (sc *textScan) findInRun(w textWord) (found int) {
-	dense := false
-	for _, g := range sc.names {
-		dense = dense || g.has(hasDense)
-	}
 	for i := w.start; i < w.end; {
 		end := unitEnd(sc.text, i)
 		if end == i {
 			i = markEnd(sc.text, i)
 			continue
 		}
-		if sc.text[i] >= 0xE0 && !dense {
+		if sc.text[i] >= 0xE0 && sc.kinds&hasDense == 0 {
 			if r, _ := utf8.DecodeRune(sc.text[i:]); isDense(r) {
 				i = end
 				continue
@@ -96,7 +93,7 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 		if i >= sc.done {
 			r := sc.recallAt(i, end, filterHash(sc.text[i:end]))
 			if r.end == 0 && end-i > shortestStem {
-				r = sc.recallStem(i, end)
+				r = sc.recallStem(i, end, true)
 			}
 			found = max(found, sc.addRecalled(r))
 		}
@@ -142,13 +139,16 @@ func (sc *textScan) recallAt(start, end int, h uint64) (best recalledValue) {
 const shortestStem = 4
 
 // recallStem returns the known value of one unit that the unit from start to end consists of, together with an ending:
-// Müllers, Mensah3.
-func (sc *textScan) recallStem(start, end int) (best recalledValue) {
+// Müllers, Mensah3. high is set if it may have letters beyond ASCII.
+func (sc *textScan) recallStem(start, end int, high bool) (best recalledValue) {
 	stem := stemEnd(sc.text, start, end)
 	if stem-start < shortestStem {
 		return best
 	}
-	h := filterHash(sc.text[start:stem])
+	h := wordHash(sc.text, start, stem)
+	if high {
+		h = filterHash(sc.text[start:stem])
+	}
 	for _, g := range sc.names {
 		if !g.mayBegin(h) {
 			continue
@@ -180,7 +180,7 @@ const longestGlued = 48
 
 // recallParts returns a known value of several units that stands in the word w without blanks: KwameMensah.
 func (sc *textScan) recallParts(w textWord) recalledValue {
-	if w.end-w.start > longestGlued || w.sort&(isLower|isUpper) != isLower|isUpper && w.sort&isDigit == 0 {
+	if w.end-w.start > longestGlued || w.sort&(isLower|isUpper) != isLower|isUpper {
 		return recalledValue{}
 	}
 	for start := w.start; start < w.end; {

@@ -55,16 +55,10 @@ func (g *KnownValues) hasDate(dates datesRead) bool {
 	return false
 }
 
-// recallDate searches for a known date of birth that begins with the word w, whose wordHash is h.
-func (sc *textScan) recallDate(w textWord, h uint64) recalledValue {
-	if w.sort&isDigit == 0 && !months().mayBegin(h) {
-		return recalledValue{}
-	}
+// recallDate searches for a known date of birth that begins with the word w.
+func (sc *textScan) recallDate(w textWord) recalledValue {
+	dates, end := readDate(sc.text, w.start, sc.opaque)
 	for _, g := range sc.names {
-		if !g.has(hasDates) {
-			continue
-		}
-		dates, end := readDate(sc.text, w.start, sc.opaque)
 		if end > 0 && g.hasDate(dates) {
 			return recalledValue{w.start, end, DateOfBirth}
 		}
@@ -292,12 +286,8 @@ func (g *KnownValues) storedNumber(digits []byte) wordEntry {
 
 // recallNumber searches for a known number that begins with the word w, which consists of digits.
 func (sc *textScan) recallNumber(w textWord) recalledValue {
-	numbers := false
-	for _, g := range sc.names {
-		numbers = numbers || g.has(hasNumbers)
-	}
 	next := byteAt(sc.text, w.end)
-	if !numbers || w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf ||
+	if w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf ||
 		byteAt(sc.text, w.start-1) == '.' {
 		return recalledValue{}
 	}

@@ -82,7 +82,7 @@ type documentWalker struct {
 	hits     []TypedSpan  // of one text
 	key      []byte       // that is looked at
 	id32     [32]byte
-	names    [2]*KnownValues
+	names    [maxLists]*KnownValues
 	lineKeys map[string]valueMeaning
 }
 
@@ -384,12 +384,14 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 
 // setHints sets the lists of known values that a scan uses.
 func (w *documentWalker) setHints(h *textHints) {
-	h.names, h.id32 = w.names[:0], &w.id32
+	names := w.names[:0]
 	for _, g := range []*KnownValues{w.s.words, w.known} {
 		if g != nil && g.hasEntries() {
-			h.names = append(h.names, g)
+			names = append(names, g)
 		}
 	}
+	*h = h.withNames(names)
+	h.id32 = &w.id32
 }
 
 // scanNumber adds a claim for a JSON number if it is personal, judged by its key or by the pattern of a custom type.

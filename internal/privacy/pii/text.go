@@ -4,11 +4,26 @@ import "encoding/binary"
 
 // textHints holds what the context of a text, such as its JSON key, implies about the text.
 type textHints struct {
-	words  uint64 // kinds of words in its key
-	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
-	key    bool   // it is a key of an object
-	names  []*KnownValues
-	id32   *[32]byte // room for one id
+	words   uint64 // kinds of words in its key
+	opaque  bool   // an id, a hash, a version, an amount: nothing numeric is personal
+	key     bool   // it is a key of an object
+	names   []*KnownValues
+	filters [maxLists]*wordFilter // of the lists in names
+	kinds   uint32                // of the values in names: hasWords and so on
+	id32    *[32]byte             // room for one id
+}
+
+// maxLists is the number of lists of known values that a scan uses at most: those of the settings and of the session.
+const maxLists = 2
+
+// withNames returns the hints with the lists of known values that are to be searched for.
+func (h textHints) withNames(names []*KnownValues) textHints {
+	h.names = names
+	for i, g := range names {
+		h.filters[i] = g.first.Load()
+		h.kinds |= g.kinds.Load()
+	}
+	return h
 }
 
 // textScan holds the state of one scan of a text for personal data.
@@ -98,10 +113,8 @@ func (sc *textScan) rememberWord(w textWord) {
 // mayBeListed reports whether any word list may contain a word that has the hash h. It can return true although no
 // list contains the word.
 func (sc *textScan) mayBeListed(h uint64) bool {
-	for _, g := range sc.names {
-		if g.mayBegin(h) {
-			return true
-		}
+	if sc.filters[0].has(h) || sc.filters[1].has(h) {
+		return true
 	}
 	return sc.s.tables.starts[h>>54]>>(h>>48&63)&1 != 0
 }

@@ -151,7 +151,7 @@ func (f *wordFilter) has(h uint64) bool {
 	if f == nil {
 		return false
 	}
-	i := h >> f.shift
+	i := h >> (f.shift & 63)
 	return f.bits[i>>6].Load()>>(i&63)&1 != 0
 }
 
