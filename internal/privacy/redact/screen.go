@@ -517,15 +517,17 @@ func (s *Session) SyncTokens() error {
 type BorderCrossing struct {
 	Type pii.Type
 	From []string
-	Part string // the argument whose text contains the value, or "" if the value comes from another server
+	// Inside is set for a value inside a longer text of which it is not known whether a server computes with it. From
+	// is then empty.
+	Inside bool
 }
 
 // CrossingReason returns the sentence that explains to a person why sending the values to the server needs approval.
 func CrossingReason(server string, crossings []BorderCrossing) string {
 	var kinds []string
 	for _, c := range crossings {
-		if c.Part != "" {
-			kinds = append(kinds, fmt.Sprintf("%s as a part of %q", c.Type, c.Part))
+		if c.Inside {
+			kinds = append(kinds, fmt.Sprintf("%s as a part of a longer text", c.Type))
 			continue
 		}
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
