@@ -17,9 +17,10 @@ import (
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
-	seen  func(redact.TypeCounts)         // is called with the personal data of an answer
-	named func(arguments json.RawMessage) // is called with arguments that may have tokens
-	spoke func(value string) bool         // reports whether the model wrote a value
+	seen    func(redact.TypeCounts)         // is called with the personal data of an answer
+	named   func(arguments json.RawMessage) // is called with arguments that may have tokens
+	spoke   func(value string) bool         // reports whether the model wrote a value
+	crossed *allowedCrossings
 }
 
 func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) {
@@ -47,15 +48,17 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
-	return restored, redact.CrossingReason(server, crossings), nil
+	return restored, p.crossed.reasonFor(server, crossings), nil
 }
 
-// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program.
+// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program. A
+// model that writes a program for another one has seen no values but those in its task.
 func (x *programExecution) modelWrote(value string) bool {
-	if x.exact != nil {
+	if x.exact != nil || x.req.Code == "" {
 		return true
 	}
-	return !x.req.Private && redact.MentionMatcher(value)(x.req.Code)
+	x.spokenOnce.Do(func() { x.spoken = redact.SpokenMatcher(x.req.Code) })
+	return x.spoken(value)
 }
 
 // openPrivacy prepares the hiding of personal data in this execution, and replaces personal data in the program by

@@ -83,7 +83,7 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	}
 	for i, f := range tokens {
 		r.recordCrossing(entries[i])
-		r.session.rememberSent(entries[i])
+		r.session.rememberSealed(pii.Type(entries[i].Type), entries[i].Value)
 		r.writeValue(start+1+f.Start, start+1+f.End, entries[i], whole && !isKey)
 	}
 }
@@ -106,7 +106,7 @@ func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, 
 	case unknown:
 		for _, e := range entries {
 			if !slices.Contains(e.From, modelSource) && !r.session.screen.isRevealed(r.server, pii.Type(e.Type)) {
-				r.crossings = append(r.crossings, BorderCrossing{Type: pii.Type(e.Type), Inside: true})
+				r.crossings = addCrossing(r.crossings, BorderCrossing{Type: pii.Type(e.Type), Inside: true})
 			}
 		}
 	}
@@ -129,19 +129,7 @@ func (r *tokenRestorer) recordCrossing(e vault.TokenEntry) {
 		return
 	}
 	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programSource })
-	r.crossings = append(r.crossings, BorderCrossing{Type: t, From: from})
-}
-
-// rememberSent remembers a value that a server receives, so that it is found if the server repeats it in a text. Values
-// of types with a form of their own are found anyway.
-func (s *Session) rememberSent(e vault.TokenEntry) {
-	switch t := pii.Type(e.Type); t {
-	case pii.Email, pii.IP, pii.MAC, pii.IBAN:
-	default:
-		if s.screen.modes[t] == Sealed {
-			s.known.AddSealed(t, e.Value)
-		}
-	}
+	r.crossings = addCrossing(r.crossings, BorderCrossing{Type: t, From: from})
 }
 
 // writeValue writes the value of a token. A value that was a JSON number in a server's result becomes a number again.

@@ -43,6 +43,7 @@ func TestOrdinaryMessages(t *testing.T) {
 		"Update: [NAME_1] set the date, and the room is = to the last one.",
 		"Where is [NAME_1]? Having lunch with [EMAIL_1].",
 		"Ann <[EMAIL_1]>",
+		`<p>Select one from the list, <a href="mailto:[EMAIL_1]">[EMAIL_1]</a></p>`,
 		"Hello [NAME_1],\n\nsee https://corp.example/docs?id=4 for details.\n\nBest regards\nAnn",
 		"Dear [NAME_1], the page www.corp.example has it. Write to [EMAIL_1].",
 		"<p>Dear [NAME_1],</p><p>thank you for your mail.</p>",
