@@ -220,7 +220,7 @@ var callAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 }, "|"))
 
 // operator matches what stands before a value in a statement.
-const operator = `(?:(?:[=<>(,]|\bi?like\b)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|[=<>]\s*)`
+const operator = `(?:(?:[=<>(,]|\bi?like\b)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|=\s*|\s[<>]=?\s*)`
 
 // queryAround matches a text that is a query or a call, if the argument's name does not say that it is prose.
 var queryAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
