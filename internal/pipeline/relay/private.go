@@ -84,20 +84,9 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 // saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
 // is stored as UTF-8, whatever its encoding was.
 func (h hidingFiles) saveAs(ctx context.Context, mime, suffix string, data []byte) (path string, stored int, err error) {
-	text, isText, undecided := decodeText(mime, data)
-	if undecided {
-		return "", 0, core.Errorf(
-			core.KindToolError, "relay.private", "the file was withheld: it is said to be text (%s), but its encoding is not known, so personal data in it cannot be found", mime,
-		).WithHint("request it in UTF-8, or with a charset in its MIME type")
-	}
-	if isText {
-		hidden, err := h.privacy.Incoming(h.server, text)
-		if err != nil {
-			return "", 0, unhiddenError("the file was withheld", err)
-		}
-		if !bytes.Equal(hidden, text) {
-			data = hidden
-		}
+	hide := func(text []byte) ([]byte, error) { return h.privacy.Incoming(h.server, text) }
+	if data, _, err = hideBytes(mime, data, hide); err != nil {
+		return "", 0, err
 	}
 	path, err = h.FileStore.Save(ctx, suffix, data)
 	return path, len(data), err
