@@ -139,3 +139,21 @@ func TestBase64AfterEscapes(t *testing.T) {
 		}
 	}
 }
+
+// TestPersonalKeys checks which keys of objects are not stored as names of fields.
+func TestPersonalKeys(t *testing.T) {
+	s := open(t, Options{})
+	incoming(t, s, "crm", people)
+	for _, key := range []string{"Hanne", "Zandstra", "Jürgen", "Mohammed", "Anna", "ann@corp.example", "Hanne Müller"} {
+		if !s.IsPersonalKey(key) {
+			t.Errorf("%s is stored", key)
+		}
+	}
+	for _, key := range []string{
+		"id", "name", "Name", "Status", "Owner", "Mark", "Total", "Item", "Open", "Berlin", "India", "anna_count", "first_name", "Draft", "FirstName",
+	} {
+		if s.IsPersonalKey(key) {
+			t.Errorf("%s is not stored", key)
+		}
+	}
+}

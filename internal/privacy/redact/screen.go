@@ -478,6 +478,23 @@ func (s *Session) RedactText(text string) string {
 	return string(out)
 }
 
+// IsPersonalKey reports whether a key of an object is personal: a known value, data in a form of its own, or a given
+// name with a capital.
+func (s *Session) IsPersonalKey(key string) bool {
+	if s.RedactText(key) != key {
+		return true
+	}
+	if key == "" || key[0] >= 'a' && key[0] <= 'z' || !isPlainWord(key) || s.screen.modes[pii.Name] == Off {
+		return false
+	}
+	for _, f := range s.screen.scanner.FindText(nil, []byte(key+" Zandstra")) { // a given name makes the next word a family name
+		if f.Type == pii.Name && f.Start == 0 {
+			return !isCommonWord(key)
+		}
+	}
+	return false
+}
+
 // RedactProgram replaces personal data in a program's string literals by tokens, so that they equal the tokens in
 // server results. It records that the model may see these values, because it wrote them.
 func (s *Session) RedactProgram(code string) (string, error) {
