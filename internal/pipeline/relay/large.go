@@ -10,8 +10,6 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"golang.org/x/text/transform"
-
 	"retort/internal/base/jsonscan"
 	"retort/internal/core"
 )
@@ -262,7 +260,7 @@ func (l *largeAnswer) openText(open func() io.Reader, mime string, isUTF8 bool) 
 	case len(readings) == 0 || readings[0].encoding == nil:
 		return open(), nil
 	}
-	return transform.NewReader(open(), readings[0].encoding.NewDecoder()), nil
+	return readings[0].encoding.NewDecoder().Reader(open()), nil
 }
 
 // encodingSample is how many bytes of large data are read to find out its encoding. It is a multiple of 4.

@@ -157,3 +157,15 @@ func TestPersonalKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenTwice checks that to hide what is hidden already changes nothing, as for the effects of a dry run.
+func TestHiddenTwice(t *testing.T) {
+	s := open(t, Options{})
+	incoming(t, s, "crm", people)
+	incoming(t, s, "crm", `{"email":"hanne@corp.example","password":"tr0ub4dor"}`)
+	encoded := base64.StdEncoding.EncodeToString([]byte("of Hanne Müller"))
+	once := outgoing(t, s, `{"Hanne Müller":"hanne@corp.example","a":["MÜLLER, 10.01.1960","`+encoded+`"],"b":"[EMAIL_1] tr0ub4dor Sonnentau Werke"}`)
+	if twice := outgoing(t, s, once); twice != once || strings.Contains(once, "Hanne") {
+		t.Errorf("%s\nbecomes %s", once, twice)
+	}
+}

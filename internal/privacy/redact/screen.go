@@ -185,6 +185,7 @@ type documentVault struct {
 	border bool        // it goes to the model
 	bare   bool        // it is one number of JSON
 	found  *TypeCounts // of what is in it; may be nil
+	fixed  bool        // a fixed text or an outline has replaced some value
 	err    error
 }
 
@@ -216,6 +217,9 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	if m.bare && !bytes.Equal(out, document) {
 		out = append(append([]byte{'"'}, out...), '"')
 	}
+	if m.fixed { // different keys may have the same outline
+		out = withUniqueKeys(out)
+	}
 	return out
 }
 
@@ -235,6 +239,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 		m.found.Add(v.Type, 1)
 	}
 	if instead, ok := m.treatedText(v); ok {
+		m.fixed = true
 		return instead, true
 	}
 	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {

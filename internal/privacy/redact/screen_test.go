@@ -244,6 +244,10 @@ func TestTreatments(t *testing.T) {
 	if got := incoming(t, s, "mail", `{"email":"ann@corp.example"}`); got != `{"email":"[EMAIL_1]"}` {
 		t.Errorf("%s", got)
 	}
+	masked := open(t, Options{Treats: func(string, pii.Type) TypeTreatment { return Mask }})
+	if got := incoming(t, masked, "crm", `{"by":{"ann@corp.example":1,"bob@corp.example":{"a":2},"x":3},"a":[{"a":1},{"a":2}]}`); got != `{"by":{"***@corp.example":1,"***@corp.example (2)":{"a":2},"x":3},"a":[{"a":1},{"a":2}]}` {
+		t.Errorf("%s", got)
+	}
 	if told := outgoing(t, s, "about Project Falcon"); told != "about [COMPANY_1]" {
 		t.Errorf("%s", told)
 	}
