@@ -35,7 +35,7 @@ func (o *valueOrigins) addValue(t pii.Type, value string, servers []string) {
 			continue
 		}
 		n := o.numberOf(server)
-		if h := o.hashOf(string(t)+" "+value, n); o.recent[h%256] != h {
+		if h := o.hashOf(string(t), value, n); o.recent[h%256] != h {
 			o.recent[h%256] = h
 			o.addTexts(t, value, n)
 		}
@@ -54,7 +54,7 @@ func (o *valueOrigins) addTexts(t pii.Type, value string, server int) {
 		texts = append(texts, foldedWords(value)...)
 	}
 	for _, text := range texts {
-		if h := o.hashOf(text, server); !o.hasHash(h) {
+		if h := o.hashOf("", text, server); !o.hasHash(h) {
 			o.sent.InsertOffset(h, max(1, uint32(h)))
 		}
 	}
@@ -72,8 +72,14 @@ func (o *valueOrigins) numberOf(server string) int {
 	return n
 }
 
-func (o *valueOrigins) hashOf(text string, server int) uint64 {
-	return maphash.String(o.seed, strconv.Itoa(server)+" "+text)
+func (o *valueOrigins) hashOf(kind, text string, server int) uint64 {
+	var h maphash.Hash
+	h.SetSeed(o.seed)
+	_, _ = h.WriteString(kind)
+	_ = h.WriteByte(byte(server >> 8))
+	_ = h.WriteByte(byte(server))
+	_, _ = h.WriteString(text)
+	return h.Sum64()
 }
 
 func (o *valueOrigins) hasHash(h uint64) bool {
@@ -94,7 +100,7 @@ func (o *valueOrigins) of(t pii.Type, value string) (servers []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for n, server := range o.servers {
-		isSent := func(text string) bool { return o.hasHash(o.hashOf(text, n)) }
+		isSent := func(text string) bool { return o.hasHash(o.hashOf("", text, n)) }
 		if isSent(whole) || t == pii.Name && len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !isSent(w) }) {
 			servers = append(servers, server)
 		}
