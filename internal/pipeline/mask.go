@@ -36,12 +36,12 @@ func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) 
 	return shown, err
 }
 
-func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (p privacyFilter) Restore(server string, arguments, schema json.RawMessage) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
 	p.named(arguments)
-	restored, crossings, refused := p.Session.RestoreArguments(server, arguments)
+	restored, crossings, refused := p.Session.RestoreBySchema(server, arguments, schema)
 	if refused == nil {
 		crossings = append(crossings, p.Session.FindCrossings(server, arguments, p.spoke)...)
 	}

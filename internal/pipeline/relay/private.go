@@ -18,8 +18,8 @@ type PrivacyFilter interface {
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
 	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
-	// approval. Otherwise crosses is "".
-	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
+	// approval. Otherwise crosses is "". schema is the tool's input schema; nil if there is none.
+	Restore(server string, arguments, schema json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
 // privacyGuard returns the guard that replaces tokens in arguments by values. The later guards and the server see
@@ -30,7 +30,11 @@ func privacyGuard(x ExecutionContext) CallGuard {
 			return next
 		}
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
+			var schema json.RawMessage
+			if t, ok := x.Tools.FindExact(c.Server, c.Tool); ok {
+				schema = t.InputSchema
+			}
+			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments, schema)
 			if refused != nil {
 				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 			}

@@ -16,13 +16,21 @@ import (
 // because the surrounding text could send the value elsewhere. crossings lists the values that came from other
 // servers and that no rule allows this server to receive.
 func (s *Session) RestoreArguments(server string, arguments json.RawMessage) (json.RawMessage, []BorderCrossing, *core.Error) {
+	return s.RestoreBySchema(server, arguments, nil)
+}
+
+// RestoreBySchema works like RestoreArguments. It also refuses a token inside an argument that the input schema of the
+// tool says to be an address, a host or a pattern. The schema may be nil.
+func (s *Session) RestoreBySchema(
+	server string, arguments, schema json.RawMessage,
+) (json.RawMessage, []BorderCrossing, *core.Error) {
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
 	}
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
 	}
-	r := tokenRestorer{session: s, server: server, in: arguments}
+	r := tokenRestorer{session: s, server: server, in: arguments, carriers: carrierNames(schema)}
 	r.restoreStrings()
 	if r.refused != nil {
 		return nil, nil, r.refused
@@ -38,8 +46,9 @@ type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
-	from      int    // up to which in is in out
-	key       string // of the member that is looked at
+	from      int             // up to which in is in out
+	key       string          // of the member that is looked at
+	carriers  map[string]bool // names of arguments that are carriers by the schema
 	crossings []BorderCrossing
 	refused   *core.Error
 }
@@ -95,7 +104,11 @@ func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, 
 	if isKey {
 		name = ""
 	}
-	switch judgeText(name, inner, tokens, entries) {
+	by := ofName(name)
+	if r.carriers[name] {
+		by = carrier
+	}
+	switch judgeText(by, inner, tokens, entries) {
 	case carrier:
 		r.refused = core.Errorf(
 			core.KindPolicy, "pii.restore",

@@ -165,3 +165,18 @@ func TestRevealedPart(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemaFormats checks that tokens are refused inside arguments that are addresses or patterns by their schema.
+func TestSchemaFormats(t *testing.T) {
+	s := withTokens(t)
+	schema := json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"},
+		"target":{"type":"string","format":"uri"},"more":{"type":"object","properties":{"notes":{"type":"array","items":{"type":"string","format":"hostname"}}}}}}`)
+	for arguments, refuses := range map[string]bool{
+		`{"target":"to [SECRET_1]"}`: true, `{"target":"[SECRET_1]"}`: false, `{"message":"to [SECRET_1]"}`: false,
+		`{"more":{"notes":["to [SECRET_1]"]}}`: true,
+	} {
+		if _, _, refused := s.RestoreBySchema("crm", json.RawMessage(arguments), schema); (refused != nil) != refuses {
+			t.Errorf("%s: %v", arguments, refused)
+		}
+	}
+}
