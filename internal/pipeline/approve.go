@@ -223,9 +223,9 @@ func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	return nil
 }
 
-// coversRun reports whether the approval of a call also covers later calls with the same kind of data to the same server
-// in this run of the program. Two conditions must hold: the person sees the program's code, and the only reason for asking is that the
-// call takes personal data to another server.
+// coversRun reports whether the approval of a call also covers later calls with the same kind of data to the same
+// server in this run of the program. Two conditions must hold: the person sees the program's code, and the only reason
+// for asking is that the call takes personal data to another server.
 func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }

@@ -138,8 +138,8 @@ func (k *AnswerCache) cachedAnswer(
 // makes its own call.
 var errGone = errors.New("the call ended")
 
-// callAndStore makes a call for all callers that wait for own, and stores its result. cached is set if an equal call that
-// ended in the meantime has stored one.
+// callAndStore makes a call for all callers that wait for own, and stores its result. cached is set if an equal call
+// that ended in the meantime has stored one.
 func (k *AnswerCache) callAndStore(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string, own *pendingCall, wrote int,
 ) (result core.CallResult, cached bool, err error) {
