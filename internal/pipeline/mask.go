@@ -17,9 +17,10 @@ import (
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
-	seen  func(redact.TypeCounts)         // is called with the personal data of an answer
-	named func(arguments json.RawMessage) // is called with arguments that may have tokens
-	spoke func(value string) bool         // reports whether the model wrote a value
+	seen    func(redact.TypeCounts)         // is called with the personal data of an answer
+	named   func(arguments json.RawMessage) // is called with arguments that may have tokens
+	spoke   func(value string) bool         // reports whether the model wrote a value
+	crossed *allowedCrossings
 }
 
 func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) {
@@ -35,27 +36,29 @@ func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) 
 	return shown, err
 }
 
-func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (p privacyFilter) Restore(server string, arguments, schema json.RawMessage) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
 	p.named(arguments)
-	restored, crossings, refused := p.Session.RestoreArguments(server, arguments)
+	restored, crossings, refused := p.Session.RestoreBySchema(server, arguments, schema)
 	if refused == nil {
 		crossings = append(crossings, p.Session.FindCrossings(server, arguments, p.spoke)...)
 	}
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
-	return restored, redact.CrossingReason(server, crossings), nil
+	return restored, p.crossed.reasonFor(server, crossings), nil
 }
 
-// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program.
+// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program. A
+// model that writes a program for another one has seen no values but those in its task.
 func (x *programExecution) modelWrote(value string) bool {
-	if x.exact != nil {
+	if x.exact != nil || x.req.Code == "" {
 		return true
 	}
-	return !x.req.Private && redact.MentionMatcher(value)(x.req.Code)
+	x.spokenOnce.Do(func() { x.spoken = redact.SpokenMatcher(x.req.Code) })
+	return x.spoken(value)
 }
 
 // openPrivacy prepares the hiding of personal data in this execution, and replaces personal data in the program by
@@ -98,7 +101,7 @@ func (x *programExecution) personalKeys() func(key string) bool {
 	if session == nil {
 		return nil
 	}
-	return func(key string) bool { return session.RedactText(key) != key }
+	return session.IsPersonalKey
 }
 
 // hideOutcome returns an Outcome as the model may see it: with personal data replaced by tokens. When it returns, the
@@ -131,26 +134,30 @@ var engineFields = map[string]bool{
 	"SentCall.Effect": true, "Outcome.TaskContext": true,
 }
 
-// hideTexts returns a copy of a part of an Outcome with personal data hidden in all texts, except in engineFields.
+// hideTexts returns a copy of a part of an Outcome with personal data hidden in all texts, except in engineFields. It
+// leaves out values of kinds that it does not know.
 func (x *programExecution) hideTexts(v reflect.Value) reflect.Value {
-	switch out := reflect.New(v.Type()).Elem(); v.Kind() {
+	out := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return v
 	case reflect.String:
 		out.SetString(x.screen.RedactText(v.String()))
-		return out
 	case reflect.Pointer:
 		if !v.IsNil() {
 			out.Set(reflect.New(v.Type().Elem()))
 			out.Elem().Set(x.hideTexts(v.Elem()))
 		}
-		return out
 	case reflect.Slice:
-		if raw, ok := v.Interface().(json.RawMessage); ok {
-			return reflect.ValueOf(x.maskJSON(raw))
+		return x.hideSlice(v)
+	case reflect.Map:
+		if !v.IsNil() {
+			out.Set(reflect.MakeMap(v.Type()))
 		}
-		for i := range v.Len() {
-			out = reflect.Append(out, x.hideTexts(v.Index(i)))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(x.hideTexts(key), x.hideTexts(value))
 		}
-		return out
 	case reflect.Struct:
 		out.Set(v)
 		for i := range v.NumField() {
@@ -158,9 +165,25 @@ func (x *programExecution) hideTexts(v reflect.Value) reflect.Value {
 				out.Field(i).Set(x.hideTexts(v.Field(i)))
 			}
 		}
-		return out
 	}
-	return v
+	return out
+}
+
+func (x *programExecution) hideSlice(v reflect.Value) reflect.Value {
+	if v.IsNil() {
+		return v
+	}
+	out := reflect.MakeSlice(v.Type(), 0, v.Len())
+	switch raw := v.Interface().(type) {
+	case json.RawMessage:
+		return reflect.ValueOf(x.maskJSON(raw))
+	case []byte:
+		return reflect.ValueOf([]byte(x.screen.RedactText(string(raw))))
+	}
+	for i := range v.Len() {
+		out = reflect.Append(out, x.hideTexts(v.Index(i)))
+	}
+	return out
 }
 
 // hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a

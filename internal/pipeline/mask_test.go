@@ -31,6 +31,45 @@ func TestEveryTextIsHidden(t *testing.T) {
 	}
 }
 
+// TestHideTextsFailsClosed checks that a text is hidden or left out in whatever kind of field it is.
+func TestHideTextsFailsClosed(t *testing.T) {
+	screen, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).OpenSession("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := screen.RedactIncoming("crm", []byte(`{"firstName": "Hanne", "lastName": "Zandstra"}`)); err != nil {
+		t.Fatal(err)
+	}
+	x := &programExecution{execution: &execution{pipeline: &Pipeline{}, screen: screen}}
+	type odd struct {
+		Any   any
+		List  []any
+		Map   map[string]map[string]string
+		Bytes []byte
+		Array [1]string
+		Func  func() string `json:"-"`
+		Names []string
+		Empty []string
+		Count int
+		Share float64
+		Is    bool
+	}
+	name := plantedName
+	given := odd{
+		Any: name, List: []any{name}, Map: map[string]map[string]string{name: {name: name}}, Bytes: []byte(name), Array: [1]string{name},
+		Func: func() string { return name }, Names: []string{name}, Count: 3, Share: 0.5, Is: true,
+	}
+	shown := x.hideTexts(reflect.ValueOf(given)).Interface().(odd)
+	var found []string
+	findTexts(reflect.ValueOf(shown), "odd", &found)
+	if len(found) > 0 || shown.Any != nil || shown.List[0] != nil || strings.Contains(string(shown.Bytes), "Hanne") || shown.Array[0] != "" || shown.Func != nil {
+		t.Errorf("shown: %v %+v", found, shown)
+	}
+	if len(shown.Names) != 1 || len(shown.Map) != 1 || shown.Empty != nil || shown.Count != 3 || shown.Share != 0.5 || !shown.Is {
+		t.Errorf("%+v", shown)
+	}
+}
+
 const plantedName = "Hanne Zandstra"
 
 // fillTexts writes a name into every text of a value that the engine does not write.

@@ -1,6 +1,11 @@
 package relay
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -9,37 +14,140 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	xunicode "golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// TestDecodeText checks that text in each encoding is decoded, by its mark, its charset or its form, and that bytes
-// which are no text are not taken for text.
-func TestDecodeText(t *testing.T) {
+// hideMail hides the e-mail address of the tests in a text.
+func hideMail(text []byte) ([]byte, error) {
+	return bytes.ReplaceAll(text, []byte("hanne@corp.example"), []byte("[EMAIL_1]")), nil
+}
+
+func encoded(t testing.TB, e encoding.Encoding, text string) []byte {
+	t.Helper()
+	data, err := e.NewEncoder().Bytes([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestEncodings checks that text in each encoding is read, by its mark, by what is declared or by its form.
+func TestEncodings(t *testing.T) {
+	little, big := xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM), xunicode.UTF16(xunicode.BigEndian, xunicode.IgnoreBOM)
 	for _, c := range []struct {
 		text, mime string
 		e          encoding.Encoding
 	}{
 		{"Müller, Größe", "", charmap.Windows1252},
+		{"Müller", "text/csv; charset=windows-1252", charmap.Windows1252},
 		{"Anna Петрова живёт здесь", "text/csv", charmap.Windows1251},
 		{"Świątek", "text/plain; charset=windows-1250", charmap.Windows1250},
+		{"Świątek", "text/plain; charset=windows-1250; charset=x", charmap.Windows1250}, // not a valid MIME type
+		{"Müller", "text/plain; charset=cp850", charmap.CodePage850},
 		{"名前は山田太郎です", "", japanese.ShiftJIS},
+		{"名前は山田太郎です", "text/plain; charset=iso-2022-jp", japanese.ISO2022JP},
+		{"名前は山田太郎です", "", japanese.ISO2022JP},
 		{"姓名是王小明和李小龙", "", simplifiedchinese.GB18030},
-		{"Name;Müller", "application/octet-stream", xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM)},
+		{"姓名是王小明和李小龙", "text/plain; charset=hz-gb-2312", simplifiedchinese.HZGB2312},
+		{"Name;Müller", "application/octet-stream", little},
+		{"name;mail", "", little}, {"name;mail", "text/csv", big}, {"name;mail", "text/csv; charset=utf-16", little},
+		{"姓名是王小明\n", "text/csv; charset=utf-16le", little}, {"姓名是王小明和李小龙\n", "", big},
 		{"Name;Müller", "", xunicode.UTF16(xunicode.BigEndian, xunicode.UseBOM)},
+		{"Müller", "", utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)},
+		{"Müller", "text/plain; charset=utf-8", encoding.Nop},
+		{"Müller", "text/plain; charset=utf-16", encoding.Nop}, // a wrong declaration
+		{"Mueller", "text/plain; charset=utf-16le", encoding.Nop},
+		{"Mueller", "text/plain; charset=made-up", encoding.Nop},
+		{`<?xml version="1.0" encoding="iso-8859-2"?><a>Świątek</a>`, "application/xml", charmap.ISO8859_2},
+		{`<html><head><meta http-equiv="Content-Type" content="text/html; charset=koi8-r"></head>Петрова`, "text/html", charmap.KOI8R},
 	} {
-		data, err := c.e.NewEncoder().Bytes([]byte(c.text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, isText, undecided := decodeText(c.mime, data)
-		if got := strings.TrimPrefix(string(text), "\ufeff"); got != c.text || !isText || undecided {
-			t.Errorf("%q as %v: %q, text %v, undecided %v", c.text, c.e, got, isText, undecided)
+		data := encoded(t, c.e, c.text+" hanne@corp.example")
+		hidden, _, err := hideBytes(c.mime, data, hideMail)
+		if got := strings.TrimPrefix(string(hidden), "\ufeff"); got != c.text+" [EMAIL_1]" || err != nil {
+			t.Errorf("%q as %v, %s: %q, %v", c.text, c.e, c.mime, got, err)
 		}
 	}
-	picture := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe\x00")
-	if _, isText, undecided := decodeText("image/png", picture); isText || undecided {
-		t.Error("a picture counts as text")
+}
+
+// TestDamagedText checks that bytes which do not fit an encoding do not hide the rest of the text.
+func TestDamagedText(t *testing.T) {
+	utf16 := encoded(t, xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM), "Müller hanne@corp.example")
+	for _, c := range []struct{ data, mime, want string }{
+		{"Müller, Größe, \xff hanne@corp.example", "", "Müller, Größe, \ufffd [EMAIL_1]"},
+		{"ordinary \xfc hanne@corp.example", "text/plain; charset=utf-8", "ordinary \ufffd [EMAIL_1]"},
+		{"ordinary \xfc hanne@corp.example", "text/plain", "ordinary ü [EMAIL_1]"},
+		{string(utf16) + "x", "", "Müller [EMAIL_1]\ufffd"},
+		{string(utf16) + "\x00\xd8", "text/csv; charset=utf-16le", "Müller [EMAIL_1]\ufffd"},
+		{"+AGgA7A- hanne+AEA-corp.example 1 +- 1", "text/plain; charset=utf-7", "hì [EMAIL_1] 1 + 1"},
+		{"hanne@corp.example", "text/plain; charset=utf-7", "[EMAIL_1]"},
+		{"hanne@example 1+1=2", "text/plain; charset=utf-7", "hanne@example 1+1=2"}, // nothing is hidden
+		{"Müller, Größe, \xff", "", "Müller, Größe, \xff"},
+	} {
+		hidden, _, err := hideBytes(c.mime, []byte(c.data), hideMail)
+		if string(hidden) != c.want || err != nil {
+			t.Errorf("%q, %s: %q, %v", c.data, c.mime, hidden, err)
+		}
 	}
-	if _, isText, undecided := decodeText("text/csv", picture); isText || !undecided {
-		t.Error("bytes that are said to be text are not withheld")
+}
+
+// TestNoText checks that bytes which are no text are passed on, unless they are said to be text.
+func TestNoText(t *testing.T) {
+	picture := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe\x00 hanne@corp.example"
+	for _, mime := range []string{"image/png", "", "application/octet-stream", "application/pdf"} {
+		if hidden, _, err := hideBytes(mime, []byte(picture), hideMail); string(hidden) != picture || err != nil {
+			t.Errorf("%s: %q %v", mime, hidden, err)
+		}
+	}
+	for _, mime := range []string{"text/csv", "application/json", "text/html; charset=x", "image/svg+xml"} {
+		if _, _, err := hideBytes(mime, []byte(picture), hideMail); err == nil || !strings.Contains(err.Error(), "its encoding is not known") {
+			t.Errorf("%s: %v", mime, err)
+		}
+	}
+	if _, _, err := hideBytes("text/plain; charset=made-up", []byte("M\xfcller"), hideMail); err == nil {
+		t.Error("text in an unknown encoding is not withheld")
+	}
+}
+
+// TestPassedThroughBlobs checks that personal data is hidden in the bytes of an MCP result that a client gets as it is,
+// and that these bytes keep their encoding.
+func TestPassedThroughBlobs(t *testing.T) {
+	little := xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM)
+	blob := func(data []byte, mime string) string {
+		return `{"contents":[{"uri":"u:1","blob":"` + base64.StdEncoding.EncodeToString(data) + `","mimeType":"` + mime + `"}]}`
+	}
+	for _, c := range []struct {
+		mime string
+		e    encoding.Encoding
+	}{{"text/csv; charset=utf-16le", little}, {"", little}, {"text/csv; charset=windows-1252", charmap.Windows1252}, {"text/csv", encoding.Nop}} {
+		document := blob(encoded(t, c.e, "Müller hanne@corp.example"), c.mime)
+		want := blob(encoded(t, c.e, "Müller [EMAIL_1]"), c.mime)
+		if got, err := HideAround(json.RawMessage(document), hideMail); string(got) != want || err != nil {
+			t.Errorf("%s: %s, %v", c.mime, got, err)
+		}
+	}
+	if _, err := HideAround(json.RawMessage(blob([]byte("\x00\x01\x02\xff"), "text/csv")), hideMail); err == nil {
+		t.Error("text in an unknown encoding is not withheld")
+	}
+}
+
+// TestLargeBlobs checks that personal data is hidden in bytes that are too large for memory, in any encoding.
+func TestLargeBlobs(t *testing.T) {
+	for _, c := range []struct {
+		mime string
+		e    encoding.Encoding
+	}{
+		{"text/csv", xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM)}, {"", xunicode.UTF16(xunicode.BigEndian, xunicode.UseBOM)},
+		{"text/csv; charset=windows-1252", charmap.Windows1252}, {"", charmap.Windows1252}, {"text/csv", encoding.Nop},
+	} {
+		data := encoded(t, c.e, strings.Repeat("Müller;hanne@corp.example\n", 10_000))
+		text, err := (&largeAnswer{ctx: context.Background()}).openText(func() io.Reader { return bytes.NewReader(data) }, c.mime, false)
+		if err != nil || text == nil {
+			t.Errorf("%s: %v", c.mime, err)
+			continue
+		}
+		var got bytes.Buffer
+		if _, err := got.ReadFrom(text); err != nil || strings.Count(got.String(), "Müller;hanne@corp.example\n") != 10_000 {
+			t.Errorf("%s: %v", c.mime, err)
+		}
 	}
 }

@@ -2,12 +2,12 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"retort/internal/core"
 )
@@ -52,14 +52,19 @@ func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.Tool
 func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := findBinary(document)
 	for i, s := range spans {
-		if !s.text {
+		if s.data == nil {
 			continue
 		}
-		hidden, err := hide(s.data)
+		hidden, as, err := hideBytes(s.mimeType, s.data, hide)
 		if err != nil {
 			return nil, err
 		}
 		spans[i].data = hidden
+		if as != nil { // the MIME type may name the encoding
+			if again, err := as.NewEncoder().Bytes(hidden); err == nil {
+				spans[i].data = again
+			}
+		}
 	}
 	shown, err := hide(fillSpans(document, spans, func(byteSpan) []byte { return nil }))
 	if err != nil {
@@ -79,7 +84,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 type byteSpan struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
-	text     bool   // the data are text
+	mimeType string // of the data
 }
 
 // fillSpans returns a copy of the document in which each base64 string has new content. The function in the argument
@@ -120,6 +125,7 @@ type spanWalker struct {
 	document []byte
 	dec      *json.Decoder
 	found    []byteSpan
+	last     string // the last string value
 }
 
 // walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
@@ -131,10 +137,12 @@ func (w *spanWalker) walkValue(way []string) bool {
 	}
 	switch t := token.(type) {
 	case string:
+		w.last = t
 		if slices.Contains(binaryPaths, strings.Join(way, ".")) {
 			w.found = append(w.found, w.lastSpan(t))
 		}
 	case json.Delim:
+		first, mimeType := len(w.found), ""
 		for w.dec.More() {
 			step := "*"
 			if t == '{' {
@@ -144,9 +152,15 @@ func (w *spanWalker) walkValue(way []string) bool {
 				}
 				step, _ = key.(string)
 			}
-			if !w.walkValue(append(way, step)) {
+			if w.last = ""; !w.walkValue(append(way, step)) {
 				return false
 			}
+			if step == "mimeType" {
+				mimeType = w.last
+			}
+		}
+		for i := first; i < len(w.found); i++ {
+			w.found[i].mimeType = cmp.Or(w.found[i].mimeType, mimeType)
 		}
 		_, err = w.dec.Token()
 		return err == nil
@@ -162,6 +176,6 @@ func (w *spanWalker) lastSpan(value string) byteSpan {
 	if err != nil || len(data) == 0 || string(w.document[s.from:s.to]) != value {
 		return s // with an escape in it, it is looked at as a text
 	}
-	s.data, s.text = data, utf8.Valid(data)
+	s.data = data
 	return s
 }

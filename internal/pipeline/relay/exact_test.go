@@ -14,7 +14,7 @@ func TestAround(t *testing.T) {
 		return bytes.ReplaceAll(d, []byte("ada@x.io"), []byte("[EMAIL_1]")), nil
 	}
 	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	picture := b64("\x89PNG\xff ada@x.io")
+	picture := b64("\x89PNG\x01\xff ada@x.io")
 	for in, want := range map[string]string{
 		`{"content":[{"type":"text","text":"ada@x.io"}],"n":9007199254740993}`:                                 `{"content":[{"type":"text","text":"[EMAIL_1]"}],"n":9007199254740993}`,
 		`{"content":[{"data":"` + picture + `"},{"text":"ada@x.io"}]}`:                                         `{"content":[{"data":"` + picture + `"},{"text":"[EMAIL_1]"}]}`,

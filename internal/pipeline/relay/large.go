@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"retort/internal/base/jsonscan"
 	"retort/internal/core"
@@ -223,15 +224,59 @@ func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, e
 	if err != nil {
 		return nil, err
 	}
+	text, err := l.openText(open, mime, valid)
+	if err != nil {
+		return nil, err
+	}
 	f, err := l.createFile(fileExtension(mime), mime)
 	if err != nil {
 		return nil, err
 	}
-	if valid {
-		return f, copyText(l.newBatches(f), l.contextReader(open()))
+	if text != nil {
+		return f, copyText(l.newBatches(f), l.contextReader(text))
 	}
 	_, err = io.Copy(f.incoming, l.contextReader(open()))
 	return f, err
+}
+
+// openText returns a reader of data as UTF-8, or nil if the data is not text. The encoding is that in which the beginning
+// of the data can be read. isUTF8 is set if all of the data is valid UTF-8.
+func (l *largeAnswer) openText(open func() io.Reader, mime string, isUTF8 bool) (io.Reader, error) {
+	sample := make([]byte, encodingSample)
+	n, err := io.ReadFull(l.contextReader(open()), sample)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	sample = sample[:n]
+	if _, charset := declaredText(mime, sample); isUTF7Name(charset) {
+		return nil, errUnreadable(mime)
+	}
+	readings, readable := readText(mime, wholeCharacters(sample))
+	switch {
+	case !readable:
+		return nil, errUnreadable(mime)
+	case len(readings) == 0 && !isUTF8:
+		return nil, nil
+	case len(readings) == 0 || readings[0].encoding == nil:
+		return open(), nil
+	}
+	return readings[0].encoding.NewDecoder().Reader(open()), nil
+}
+
+// encodingSample is how many bytes of large data are read to find out its encoding. It is a multiple of 4.
+const encodingSample = 64 << 10
+
+// wholeCharacters returns data without a character of UTF-8 that is cut off at its end.
+func wholeCharacters(data []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if c := data[len(data)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(data[len(data)-n:]) {
+				return data[:len(data)-n]
+			}
+			break
+		}
+	}
+	return data
 }
 
 func (l *largeAnswer) createFile(suffix, mime string) (*savedPart, error) {

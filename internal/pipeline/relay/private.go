@@ -18,8 +18,8 @@ type PrivacyFilter interface {
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
 	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
-	// approval. Otherwise crosses is "".
-	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
+	// approval. Otherwise crosses is "". schema is the tool's input schema; nil if there is none.
+	Restore(server string, arguments, schema json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
 // privacyGuard returns the guard that replaces tokens in arguments by values. The later guards and the server see
@@ -30,7 +30,11 @@ func privacyGuard(x ExecutionContext) CallGuard {
 			return next
 		}
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
+			var schema json.RawMessage
+			if t, ok := x.Tools.FindExact(c.Server, c.Tool); ok {
+				schema = t.InputSchema
+			}
+			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments, schema)
 			if refused != nil {
 				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 			}
@@ -84,20 +88,9 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 // saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
 // is stored as UTF-8, whatever its encoding was.
 func (h hidingFiles) saveAs(ctx context.Context, mime, suffix string, data []byte) (path string, stored int, err error) {
-	text, isText, undecided := decodeText(mime, data)
-	if undecided {
-		return "", 0, core.Errorf(
-			core.KindToolError, "relay.private", "the file was withheld: it is said to be text (%s), but its encoding is not known, so personal data in it cannot be found", mime,
-		).WithHint("request it in UTF-8, or with a charset in its MIME type")
-	}
-	if isText {
-		hidden, err := h.privacy.Incoming(h.server, text)
-		if err != nil {
-			return "", 0, unhiddenError("the file was withheld", err)
-		}
-		if !bytes.Equal(hidden, text) {
-			data = hidden
-		}
+	hide := func(text []byte) ([]byte, error) { return h.privacy.Incoming(h.server, text) }
+	if data, _, err = hideBytes(mime, data, hide); err != nil {
+		return "", 0, err
 	}
 	path, err = h.FileStore.Save(ctx, suffix, data)
 	return path, len(data), err

@@ -3,77 +3,86 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"retort/internal/privacy/pii"
 )
 
-// typeOrigins records which servers have sent values of each type. It answers for a value that is a part of another
-// one, such as a first name, because only complete values are stored with the servers that they came from.
-type typeOrigins struct {
-	mu      sync.Mutex
-	servers map[pii.Type]map[string]bool
-}
-
-func (o *typeOrigins) add(t pii.Type, servers []string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, server := range servers {
-		if server == programSource || server == modelSource {
-			continue
-		}
-		if o.servers == nil {
-			o.servers = map[pii.Type]map[string]bool{}
-		}
-		if o.servers[t] == nil {
-			o.servers[t] = map[string]bool{}
-		}
-		o.servers[t][server] = true
-	}
-}
-
-func (o *typeOrigins) of(t pii.Type) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.servers[t]))
-}
-
 // FindCrossings returns the values in a call's arguments that programs see, that other servers have sent and that no
-// rule allows this server to receive. It does not return values for which isSpoken reports that the model wrote them.
+// rule allows this server to receive. It does not return values for which isSpoken reports that the model wrote them,
+// and single words that are common words of a language. Values in percent-encoding, HTML and Base64 count as well.
 func (s *Session) FindCrossings(server string, arguments json.RawMessage, isSpoken func(value string) bool) (crossings []BorderCrossing) {
+	if !s.origins.hasOthers(server) {
+		return nil
+	}
+	type foundValue struct {
+		typ  pii.Type
+		text string
+	}
+	seen := map[foundValue]bool{}
 	for _, text := range argumentTexts(arguments) {
 		for _, f := range s.screen.scanner.FindKnown(nil, s.known, []byte(text)) {
-			if s.screen.modes[f.Type] != Border || s.screen.reveals != nil && s.screen.reveals(server, f.Type) {
+			v := foundValue{f.Type, text[f.Start:f.End]}
+			if seen[v] || s.screen.modes[f.Type] != Border || s.screen.isRevealed(server, f.Type) {
 				continue
 			}
-			value := text[f.Start:f.End]
-			if from := s.originsOf(f.Type, value, server); len(from) > 0 && !isSpoken(value) {
-				crossings = append(crossings, BorderCrossing{Type: f.Type, From: from})
+			seen[v] = true
+			if from := s.originsOf(f.Type, v.text, server); len(from) > 0 && !isSpoken(v.text) && !isCommonWord(v.text) {
+				crossings = addCrossing(crossings, BorderCrossing{Type: f.Type, From: from})
 			}
 		}
 	}
 	return crossings
 }
 
-// originsOf returns the servers that have sent a value, or values of its type if it is only a part of one. It returns
-// none if the given server has sent the value itself.
-func (s *Session) originsOf(t pii.Type, value, server string) []string {
-	if e, ok := s.tokens.FindValue(string(t), value); ok {
-		from := slices.DeleteFunc(slices.Clone(e.From), func(name string) bool { return name == programSource || name == modelSource })
-		if slices.Contains(from, server) {
-			return nil
-		}
-		if len(from) > 0 {
-			return from
+// addCrossing adds a crossing to a list, unless the list already has an equal one.
+func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
+	for _, old := range list {
+		if old.Type == c.Type && old.Inside == c.Inside && slices.Equal(old.From, c.From) {
+			return list
 		}
 	}
-	return slices.DeleteFunc(s.origins.of(t), func(name string) bool { return name == server })
+	return append(list, c)
 }
 
-// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects.
+// originsOf returns the other servers that have sent a value. It returns none if the given server has sent the value
+// itself.
+func (s *Session) originsOf(t pii.Type, value, server string) []string {
+	from := s.origins.of(t, value)
+	if e, ok := s.tokens.FindValue(string(t), value); ok {
+		for _, name := range e.From {
+			if name != programSource && name != modelSource && !slices.Contains(from, name) {
+				from = append(from, name)
+			}
+		}
+	}
+	if slices.Contains(from, server) {
+		return nil
+	}
+	slices.Sort(from)
+	return from
+}
+
+// isCommonWord reports whether a value is a single word that does not identify anybody, because it is a common word of
+// a language or has fewer than four letters.
+func isCommonWord(value string) bool {
+	if strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) {
+		return false
+	}
+	word := strings.ToUpper(value[:1]) + strings.ToLower(value[1:])
+	var known pii.KnownValues
+	known.Add(pii.Name, word) // ignores such words
+	return len(wordScanner().FindKnown(nil, &known, []byte(word))) == 0
+}
+
+// wordScanner is the scanner of isCommonWord.
+var wordScanner = sync.OnceValue(func() *pii.Scanner { return pii.New(pii.Options{}) })
+
+// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects, each also decoded.
 func argumentTexts(document json.RawMessage) (texts []string) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
@@ -84,12 +93,42 @@ func argumentTexts(document json.RawMessage) (texts []string) {
 		}
 		switch t := token.(type) {
 		case string:
-			texts = append(texts, t)
-			if inner := strings.TrimSpace(t); len(inner) > 1 && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) {
-				texts = append(texts, argumentTexts(json.RawMessage(inner))...)
-			}
+			texts = appendDecoded(texts, t, maxDecodings)
 		case json.Number:
 			texts = append(texts, t.String())
 		}
 	}
+}
+
+// maxDecodings bounds how many encodings of a text are decoded that are nested in each other.
+const maxDecodings = 4
+
+// appendDecoded appends a text, and what it says if it is JSON, or has percent-encoding, HTML or Base64 in it.
+func appendDecoded(texts []string, text string, most int) []string {
+	texts = append(texts, text)
+	if most == 0 {
+		return texts
+	}
+	if inner := strings.TrimSpace(text); len(inner) > 1 && strings.IndexByte(`{["`, inner[0]) >= 0 && json.Valid([]byte(inner)) {
+		d := json.NewDecoder(strings.NewReader(inner))
+		d.UseNumber()
+		for token, err := d.Token(); err == nil; token, err = d.Token() {
+			if t, ok := token.(string); ok {
+				texts = appendDecoded(texts, t, most-1)
+			}
+		}
+		return texts
+	}
+	if plain := unescapeText(text); plain != text {
+		texts = appendDecoded(texts, plain, most-1)
+	}
+	var decoded []byte
+	eachBase64([]byte(text), func(_, _ int, plain []byte) bool {
+		decoded = append(append(decoded, plain...), '\n')
+		return false
+	})
+	if len(decoded) > 0 {
+		texts = appendDecoded(texts, string(decoded), most-1)
+	}
+	return texts
 }

@@ -1,84 +1,50 @@
 package redact
 
 import (
-	"fmt"
-	"hash/maphash"
-	"strconv"
 	"strings"
-	"sync"
+	"unicode"
 
-	"retort/internal/privacy/offsets"
 	"retort/internal/privacy/pii"
 	"retort/internal/privacy/vault"
 )
 
-// numberIndex finds the token of a phone number by its digits, so that the same number in two spellings has one token.
-type numberIndex struct {
-	mu     sync.Mutex
-	seed   maphash.Seed
-	tokens offsets.ByHash // the number of the token by the hash of the digits
-}
-
-// rememberNumber adds a number that a server has sent, so that it is found again with other separators, or as a
-// number of JSON. token is the number of its token.
-func (s *Session) rememberNumber(t pii.Type, value string, token int) {
-	if s.screen.modes[t] != Sealed || !pii.IsNumberType(t) {
-		return
-	}
-	s.known.AddExact(t, value)
-	digits := pii.NumberDigits(value)
-	if t != pii.Phone || digits == "" {
-		return
-	}
-	s.numbers.mu.Lock()
-	defer s.numbers.mu.Unlock()
-	if s.numbers.seed == (maphash.Seed{}) {
-		s.numbers.seed = maphash.MakeSeed()
-	}
-	h := maphash.String(s.numbers.seed, digits)
-	if s.numbers.tokens.FindOffset(h, func(uint32) bool { return true }) == 0 {
-		s.numbers.tokens.InsertOffset(h, uint32(token))
+// rememberNumber adds a number of a sealed type, so that it is found again with other separators, or as a number of
+// JSON. Each spelling has a token of its own, so that a server gets a value as it has sent it.
+func (s *Session) rememberNumber(t pii.Type, value string) {
+	if s.screen.modes[t] == Sealed && pii.IsNumberType(t) && !s.known.HasExact(value) {
+		s.known.AddExact(t, value)
 	}
 }
 
-// knownSpelling returns the spelling under which a phone number has its token, or the value itself if it has none.
-func (s *Session) knownSpelling(value string) string {
-	digits := pii.NumberDigits(value)
-	if digits == "" {
-		return value
+// rememberSealed adds a value that a server has received, so that it is found if the server repeats it in a text. Values
+// of types with a form of their own are found anyway.
+func (s *Session) rememberSealed(t pii.Type, value string) {
+	switch t {
+	case pii.Email, pii.IP, pii.MAC, pii.IBAN:
+		return
 	}
-	s.numbers.mu.Lock()
-	defer s.numbers.mu.Unlock()
-	if s.numbers.seed == (maphash.Seed{}) {
-		return value
+	if s.screen.modes[t] != Sealed {
+		return
 	}
-	found := value
-	s.numbers.tokens.FindOffset(maphash.String(s.numbers.seed, digits), func(token uint32) bool {
-		e, ok := s.tokens.ResolveToken(fmt.Sprintf("[PHONE_%d]", token))
-		if !ok || pii.NumberDigits(e.Value) != digits {
-			return false
+	if isPlainWord(value) { // such as the password "status", which is also the name of a field
+		s.known.AddExact(t, value)
+		return
+	}
+	s.known.AddSealed(t, value)
+}
+
+// isPlainWord reports whether a value could be a word of a language, or the name of a field.
+func isPlainWord(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' })
+}
+
+// isSameValue reports whether two values of one type are equal. Numbers are compared by their digits, and other values
+// without case, blanks and some marks.
+func isSameValue(x, y vault.TokenEntry) bool {
+	if t := pii.Type(x.Type); t == pii.Type(y.Type) && pii.IsNumberType(t) {
+		if digits := pii.NumberDigits(x.Value); digits != "" {
+			return digits == pii.NumberDigits(y.Value)
 		}
-		found = e.Value
-		return true
-	})
-	return found
-}
-
-// mintValue returns the token of a value, and remembers numbers.
-func (m *documentVault) mintValue(v pii.FoundValue) (string, error) {
-	e := vault.TokenEntry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from}
-	if !pii.IsNumberType(v.Type) || m.modeOf(v.Type) != Sealed {
-		return m.tokens.MintToken(e)
 	}
-	if v.Type == pii.Phone {
-		e.Value = m.knownSpelling(v.Text)
-	}
-	token, err := m.tokens.MintToken(e)
-	if err != nil || m.known.HasExact(v.Text) {
-		return token, err
-	}
-	if number, bad := strconv.Atoi(strings.Trim(token[strings.LastIndexByte(token, '_')+1:], "]")); bad == nil {
-		m.rememberNumber(v.Type, v.Text, number)
-	}
-	return token, nil
+	return plainText(x.Value) == plainText(y.Value)
 }

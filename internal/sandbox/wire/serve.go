@@ -222,7 +222,7 @@ func (s *hostSession) dispatchCall(f Frame) error {
 	if !isJSON(f.Body) {
 		s.sendAnswer(
 			f.ID, core.CallResult{},
-			core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).AtTool(head.Server, head.Tool),
+			core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON),
 		)
 		return nil
 	}
@@ -333,15 +333,15 @@ func (s *hostSession) finishProgram(f Frame) error {
 }
 
 // sentDenials records the errors that a guest has received and that only the host can produce, such as policy errors.
-// A guest may report an error of such a kind as its final error only if it has received that error. It also records at
-// which tools calls failed: a guest may name no other tool.
+// A guest may report an error of such a kind as its final error only if it has received that error. It also records the
+// names of servers and tools in the errors that it has sent: a guest may name no others.
 type sentDenials struct {
 	mu    sync.Mutex
 	said  map[string]bool
 	tools map[[2]string]bool
 }
 
-// addTool records that a call of a tool failed.
+// addTool records the names in an error that was sent.
 func (d *sentDenials) addTool(server, tool string) {
 	const most = 4096
 	d.mu.Lock()
@@ -383,7 +383,7 @@ func (d *sentDenials) hasDenial(message string) bool {
 
 // sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
 // produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error. Server
-// and tool stay only if a call of this tool failed, so that a guest cannot write text there.
+// and tool stay only if the host has sent an error with these names, so that a guest cannot write text there.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil

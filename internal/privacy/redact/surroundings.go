@@ -1,0 +1,276 @@
+package redact
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"retort/internal/privacy/pii"
+	"retort/internal/privacy/vault"
+)
+
+// surroundings says what the text around the tokens of one string is, so that the tokens can be replaced by values.
+type surroundings uint8
+
+const (
+	prose   surroundings = iota // for people to read, or a list of addresses
+	unknown                     // a person is asked
+	carrier                     // an address, a host or code, which could send or compute with the values
+)
+
+// carrierWords lists words in argument names which say that the receiver interprets the text, for example as a URL, a
+// host name or code.
+var carrierWords = []string{
+	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
+	"cmd", "sql", "expression", "log", "statement", "soql", "jql", "cypher", "graphql", "template", "formula",
+	"regex", "website", "proxy",
+}
+
+// proseWords lists words in argument names which say that the argument is prose for people to read.
+var proseWords = []string{
+	"body", "text", "message", "messages", "msg", "content", "contents", "description", "comment", "comments", "note", "notes",
+	"subject", "title", "summary", "html", "markdown", "caption", "reply", "prompt", "remark", "remarks", "details",
+	"greeting", "question", "answer", "reason", "headline", "paragraph", "instructions", "plain", "memo", "feedback",
+	"review", "letter", "draft", "post", "agenda", "minutes", "invitation", "announcement", "explanation", "response",
+	"resolution", "blurb", "bio", "signature", "footer", "header",
+}
+
+// ofName returns what the text of an argument is, judged by the last telling word of the argument's name: link_text is
+// prose, and text_link is a carrier.
+func ofName(name string) surroundings {
+	for _, word := range slices.Backward(splitName(name)) {
+		switch {
+		case slices.Contains(carrierWords, word):
+			return carrier
+		case slices.Contains(proseWords, word):
+			return prose
+		}
+	}
+	return unknown
+}
+
+// carrierNames returns the names of the properties whose format in a JSON schema is one of carrierFormats.
+func carrierNames(schema json.RawMessage) map[string]bool {
+	var root any
+	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
+		return nil
+	}
+	names := map[string]bool{}
+	addCarrierNames(names, root)
+	return names
+}
+
+func addCarrierNames(names map[string]bool, schema any) {
+	switch part := schema.(type) {
+	case []any:
+		for _, item := range part {
+			addCarrierNames(names, item)
+		}
+	case map[string]any:
+		properties, _ := part["properties"].(map[string]any)
+		for name, property := range properties {
+			p, _ := property.(map[string]any)
+			if items, ok := p["items"].(map[string]any); ok && p["format"] == nil {
+				p = items
+			}
+			if format, ok := p["format"].(string); ok && slices.Contains(carrierFormats, format) {
+				names[name] = true
+			}
+		}
+		for _, inner := range part {
+			addCarrierNames(names, inner)
+		}
+	}
+}
+
+var carrierFormats = []string{
+	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "url", "hostname", "idn-hostname", "regex", "json-pointer",
+}
+
+// splitName splits an argument name into its lower-case words: callback_url and callbackUrl both become "callback"
+// and "url".
+func splitName(name string) []string {
+	var b strings.Builder
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return c == ' ' || c == '_' || c == '-' || c == '.' })
+}
+
+// judgeText returns what the text around the tokens of a string is. by is what the argument's name says. It reads the
+// text once. Tokens of values that the model wrote do not count: the model can write these values anywhere. inner is
+// the string in JSON, without quotes.
+func judgeText(by surroundings, inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry) surroundings {
+	text := markTokens(inner, tokens, entries)
+	switch {
+	case text == "":
+		return prose
+	case by == carrier:
+		return carrier
+	case isAddressList(text):
+		return prose
+	case isAddressAround(text), isCodeAround(text):
+		return carrier
+	case by == prose:
+		return prose
+	case beginsWithURL.MatchString(text), queryAround.MatchString(text):
+		return carrier
+	}
+	return unknown
+}
+
+// isAddressAround reports whether a token is a part of a URL, a host name or an e-mail address. It looks only at the
+// runs of characters that contain a token and no blank.
+func isAddressAround(text string) bool {
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }) {
+		if hasMark(run) && addressAround.MatchString(harmlessScheme.ReplaceAllString(run, "$1:x$2")) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCodeAround reports whether a token is a part of a statement or call of code, whatever the argument is called.
+func isCodeAround(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		if hasMark(line) && callAround.MatchString(line) {
+			return true
+		}
+	}
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(statementWords, func(word string) bool { return strings.Contains(lower, word) }) &&
+		statementAround.MatchString(text)
+}
+
+// statementWords has a word of each statement that statementAround matches.
+var statementWords = []string{"select", "insert", "update", "delete", "merge", "where", "having", "match", "<script", "<iframe"}
+
+func hasMark(text string) bool { return strings.Contains(text, anyMark[:2]) }
+
+// Each token is replaced by one of these characters, which are of no script. One letter stands for a token whose value
+// the model wrote.
+const (
+	anyMark   = "\uF8FF"
+	emailMark = "\uF8FE"
+	phoneMark = "\uF8FD"
+	modelMark = "x"
+)
+
+// markTokens returns the decoded text of a JSON string with a mark in place of each token. It returns "" if there is no
+// mark in it.
+func markTokens(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry) string {
+	out, from, marks := append(make([]byte, 0, len(inner)+2), '"'), 0, 0
+	for i, f := range tokens {
+		mark := anyMark
+		switch e := entries[i]; {
+		case slices.Contains(e.From, modelSource):
+			mark = modelMark
+		case pii.Type(e.Type) == pii.Email:
+			mark = emailMark
+		case pii.Type(e.Type) == pii.Phone:
+			mark = phoneMark
+		}
+		if mark != modelMark {
+			marks++
+		}
+		out = append(append(out, inner[from:f.Start]...), mark...)
+		from = f.End
+	}
+	if marks == 0 {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(append(append(out, inner[from:]...), '"'), &text) != nil {
+		return anyMark + "://" // not a string
+	}
+	return text
+}
+
+// isAddressList reports whether a text is a list of tokens, or of names with tokens in angle brackets, as the
+// recipients of a mail: "Ann <[EMAIL_1]>, [EMAIL_2]".
+func isAddressList(text string) bool {
+	for item := range strings.FieldsFuncSeq(quotedName.ReplaceAllString(text, "q"), func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+		if !addressItem.MatchString(item) {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	mark  = `[\x{F8FD}-\x{F8FF}]`
+	run   = `[^\s"<>]*`                   // of a URL
+	dot   = `[.\x{3002}\x{FF0E}\x{FF61}]` // as in host names
+	quote = "[\"'`]"
+)
+
+var addressItem = regexp.MustCompile(`^\s*(?:(?:` + mark + `\s*)+|["']?[\pL\pM\pN .'&()` + "\uF8FD-\uF8FF" + `-]*["']?\s*<\s*` + mark + `\s*>\s*)$`)
+
+// quotedName matches a name in quotes, which may contain a comma.
+var quotedName = regexp.MustCompile(`"[\pL\pM\pN .,'&()` + "\uF8FD-\uF8FF" + `-]*"`)
+
+// harmlessScheme matches links that only write to or call the value itself.
+var harmlessScheme = regexp.MustCompile(`(?i)\b(?:(mailto|tel|sms|callto):[\x{F8FD}\x{F8FE}])($|[\s"'<>),;.?!]\s|[\s"'<>),;?]|[.!]$)`)
+
+// addressAround matches a text in which a token is a part of a URL, a host name or an e-mail address.
+var addressAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`[a-z]:[/\\]{2}` + run + mark,                              // after a scheme
+	`(?:^|[\s"'(<>=[])[/\\]{2}[\pL\pN_.-]+` + run + mark,       // //host
+	`[\pL\pN-]` + dot + `\pL{2,}(?::\d+)?[/?#\\]` + run + mark, // host/path
+	`\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?[/?#\\]` + run + mark,     // 192.0.2.1/path
+	`\blocalhost(?::\d+)?[/?#\\]` + run + mark,
+	`\bwww` + dot + run + mark,
+	mark + `[\pL\pN_-]*` + dot + `[\pL\pN-]+` + dot + `\pL[\pL\pN-]+`, // token.host.example
+	mark + `[\pL\pN_-]*` + dot + `\pL[\pL\pN-]*(?:/|:\d)`,             // token.example/
+	mark + `[\pL\pN_.-]*@[\pL\pN]`,                                    // token@host
+	`\b(?:mailto|tel|sms|callto|javascript|vbscript):` + run + mark,
+	`\bdata:[\w/+.-]*[;,]` + run + mark,
+}, "|"))
+
+// statementAround matches a text in which a token is a part of a statement.
+var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
+	`\bselect\b.*\bfrom\b.*` + operator + mark,
+	`\bselect\s+[\w.]+\s*\([^()]*` + mark,
+	`\binsert\s+into\s+\S+\s*(?:\([^()]*\)\s*)?(?:values\b|select\b).*` + mark,
+	`\bupdate\s+\S+\s+set\s+\S+\s*=.*` + mark,
+	`\bdelete\s+from\s+\S+\s+where\b.*` + mark,
+	`\bmerge\s+into\s.*\busing\b.*` + mark,
+	`\bunion\s+(?:all\s+)?select\b.*` + mark,
+	`\b(?:where|having)\s+[\w."]+\s*(?:[=<>!]+|\bi?like\b|\bin\b)\s*\(?\s*["'%]*` + mark,
+	`\bmatch\s*\(\w*\s*:\s*\w+\s*\{[^{}]*` + mark, // Cypher
+	`<script\b.*` + mark, `<iframe\b[^>]*` + mark,
+}, "|"))
+
+// callAround matches a line in which a token is a part of a call, of a template or of a command.
+var callAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`\w\((?:[^()]*[,=:{[(]\s*)?[bfru]{0,2}` + quote + "[^\"'`()]*" + mark, // call('token')
+	`\w\(\s*\w+\s*:\s*["']?` + mark,                                       // GraphQL
+	`\$\([^()]*` + mark, `\$\{[^{}]*` + mark, `\{\{[^{}]*` + mark, `<%[^%]*` + mark, `\{%[^%]*` + mark,
+	`\son[a-z]+\s*=\s*(?:"[^"]*|'[^']*)` + mark,
+	`\b(?:const|let|var)\s+\w+\s*=.*` + mark,
+	`(?:^|[;|&]\s*)(?:\$\s+)?(?:(?:curl|wget|nslookup)\s+(?:-|\S+\.)|dig\s+[@+]|nc\s+-|ssh\s+-|bash\s+-c|sh\s+-c|` +
+		`python3?\s+-c|node\s+-e|powershell\s+-).*` + mark,
+}, "|"))
+
+// operator matches what stands before a value in a statement.
+const operator = `(?:(?:[=<>(,]|\bi?like\b)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|=\s*|\s[<>]=?\s*)`
+
+// queryAround matches a text that is a query or a call, if the argument's name does not say that it is prose.
+var queryAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
+	`[?&][\w.-]+=` + run + mark,
+	`[\pL\pN_]@` + mark, `[\pL\pN_-]` + dot + mark,
+	`\w\([^()]*` + mark,
+	`(?:[=!<>]=|<>|=~|=)\s*\(?\s*["'` + "`" + `%]*` + mark,
+	`\s[<>](?:\s+["']?|["'])` + mark,
+	`\bselect\b.*\bfrom\b.*` + mark,
+	`\b(?:where|having)\b.*(?:[=<>(]|\bi?like\b|\bin\b|\bbetween\b).*` + mark,
+	`\bi?like\s+["']?%?` + mark,
+	`\bbetween\s+["']?` + mark,
+}, "|"))
+
+var beginsWithURL = regexp.MustCompile(`(?i)^\s*(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}[\pL\pN]`)
