@@ -251,8 +251,9 @@ type Query struct {
 // Found holds the result of a search.
 type Found struct {
 	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`          // number of matching tools
-	More     int         `json:"more,omitempty"` // number of matching tools that are omitted as worse matches
+	Total    int         `json:"total"`            // number of matching tools
+	Others   []string    `json:"others,omitempty"` // example calls of the tools whose definitions are left out, to save tokens
+	More     int         `json:"more,omitempty"`   // number of matching tools that are omitted as worse matches
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
@@ -275,9 +276,8 @@ type Definition struct {
 }
 
 func newFound(f core.FoundTools) Found {
-	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.More, f.Warnings}
+	return Found{convertAll(f.Tools, newFoundTool), f.Total, f.Others, f.More, f.Warnings}
 }
-
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }
 func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 

@@ -21,14 +21,14 @@ import (
 type approvalCommands struct{ *app }
 
 func (a approvalCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "approvals", Short: "List and answer approval requests of the engines on this machine"}
+	c := &cobra.Command{Use: "approvals", Short: "List and answer questions for approval from the Retort processes on this machine"}
 	c.AddCommand(a.listApprovalsCommand(), a.showApprovalCommand(), a.approveCommand(), a.denyCommand())
 	return c
 }
 
 func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List approval requests", Args: cobra.NoArgs,
+		Use: "list", Short: "List the questions for approval that wait for an answer", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			found, err := a.listWaiting()
 			if err != nil {
@@ -68,7 +68,7 @@ func askedTimesText(a core.Approval) string {
 
 func (a approvalCommands) showApprovalCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show an approval request in full", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show all details of a question for approval", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := a.findApproval(args[0])
 			if err != nil {
@@ -89,7 +89,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 	var scope string
 	var calls int
 	c := &cobra.Command{
-		Use: "approve ID", Short: "Show an approval request and approve it, in a terminal", Args: cobra.ExactArgs(1),
+		Use: "approve ID", Short: "Show a question for approval in the terminal, and approve the call", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, bad := core.ParseScope(scope)
 			if bad != nil {
@@ -124,8 +124,11 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always; before a program starts also each")
-	c.Flags().IntVar(&calls, "calls", 0, "with --scope run: approve at most this many calls of the tool in this run, including the calls in the request")
+	c.Flags().StringVar(&scope, "scope", "once",
+		"scope of the approval: once, run or always; if the question was asked before the program starts, each is "+
+			"also possible")
+	c.Flags().IntVar(&calls, "calls", 0,
+		"with --scope run: approve at most this number of calls of the tool; the calls in the question count, too")
 	return c
 }
 
@@ -174,7 +177,7 @@ func shortenQuestion(question string) (shown string, whole bool) {
 func (a approvalCommands) denyCommand() *cobra.Command {
 	var note string
 	c := &cobra.Command{
-		Use: "deny ID", Short: "Deny an approval request", Args: cobra.ExactArgs(1),
+		Use: "deny ID", Short: "Deny the call that a question for approval is about", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := a.findApproval(args[0])
 			if err != nil {
@@ -187,7 +190,7 @@ func (a approvalCommands) denyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&note, "note", "", "reason for the denial; the model sees it")
+	c.Flags().StringVar(&note, "note", "", "reason for the denial, which the model can read")
 	return c
 }
 

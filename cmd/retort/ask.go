@@ -28,9 +28,11 @@ type askCommands struct{ *app }
 func (a askCommands) command() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
-		Use: "ask TASK", Short: "Do a task that is described in words", Args: cobra.ArbitraryArgs,
-		Long: "Finds the tools for a task, lets a model write a program that uses them, checks it, runs it, and gives\n" +
-			"it back to the model if it fails. The setting model in retort.yaml chooses the model; without one,\nask prints what is needed to write the program.",
+		Use: "ask TASK", Short: "Carry out a task that you describe in words", Args: cobra.ArbitraryArgs,
+		Long: `The command finds the tools for the task, and a model writes a program that uses these tools. Retort
+checks and runs the program. If the program fails, the model gets the error and writes another program.
+The setting model in retort.yaml chooses the model. If there is no model, the command prints the tool
+definitions and the beginning of a program, with which you can write the program yourself.`,
 		Example: "  retort ask 'put the number of words of document abc123 into the notes of record 00Q5f000001abcXYZ'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := a.taskOf(f, args)
@@ -53,15 +55,23 @@ func (a askCommands) command() *cobra.Command {
 			return a.printTask(o)
 		},
 	}
-	c.Flags().StringVar(&f.id, "id", "", "id for the job, as used by retort tasks show; generated if not given")
+	c.Flags().StringVar(&f.id, "id", "",
+		"id of the job, which commands such as retort tasks show accept; without this flag, Retort generates an id")
 	c.Flags().StringVar(&f.lang, "lang", "", "language of the program: ts, js or py")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
-	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools or servers that the program may use, separated by commas")
-	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object that the program receives as inputs")
-	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model writes one, and the program may use only the tools in --tools")
-	c.Flags().BoolVar(&f.queue, "queue", false, "put the agent task into the queue and print the id of its job; see retort tasks")
-	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher numbers run sooner")
-	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: time from now after which the job is cancelled; a day if not given")
+	c.Flags().StringVar(&f.session, "session", "", "name of the session whose files and saved values the program uses")
+	c.Flags().StringSliceVar(&f.tools, "tools", nil,
+		"tools or servers that the program may use, separated by commas; the program can use no others")
+	c.Flags().StringVar(&f.inputs, "inputs", "", "JSON object that the program receives as the variable inputs")
+	c.Flags().StringVar(&f.code, "code", "",
+		"file with the program for the task; no model writes a program then, and the program may use only the "+
+			"tools in --tools")
+	c.Flags().BoolVar(&f.queue, "queue", false,
+		"put the task into the queue, and print the id of its job, which retort tasks accepts")
+	c.Flags().IntVar(&f.priority, "priority", 0,
+		"with --queue: priority of the job, from -10 to 10; jobs with a higher priority run first")
+	c.Flags().DurationVar(&f.deadline, "deadline", 0,
+		"with --queue: if the job has not ended after this time, Retort cancels the job; the default is one "+
+			"day")
 	offerJSON(c)
 	return c
 }

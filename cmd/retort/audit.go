@@ -23,17 +23,19 @@ func (a auditCommands) eraseCommand() *cobra.Command {
 	var what admin.EraseRequest
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
-		Short: "Delete the values behind tokens, of a person or of a session, for good", Args: cobra.NoArgs,
-		Long: `Destroys the keys with which the values behind tokens are encrypted. The values cannot be restored.
+		Short: "Permanently delete the personal data of a person or of a session", Args: cobra.NoArgs,
+		Long: `Retort encrypts the real values behind tokens such as [EMAIL_1]. The command destroys the keys of this
+encryption, and nobody can restore the values afterwards.
 
-With --subject, the values of a person are erased in all sessions. Give all of the person's addresses, numbers
-and names. Files that programs have written are not changed.
+With --subject, the command erases the values of a person in all sessions. Repeat --subject for each
+address, number and name of the person. The command does not change files that programs have written.
 
-With --session, the values of a session are erased. Its files and saved values are erased, too.
+With --session, the command erases the values of a session. It also erases the files and the saved
+values of this session.
 
-In the audit log and its archives, the code, the arguments and the messages become unreadable for all executions
-that mention the person or belong to the session. The log still proves what was done, when, with which tool, and
-how it ended.`,
+In the audit log and its archives, the code, the arguments and the messages of an execution become
+unreadable if the execution mentions the person or belongs to the session. The audit log still proves
+which tools were called, when, and how each call ended.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return core.Errorf(
@@ -59,10 +61,10 @@ how it ended.`,
 	}
 	c.Flags().StringArrayVar(
 		&what.Subjects, "subject", nil,
-		"an address, number or name of the person; case, spaces and punctuation are ignored",
+		"e-mail address, phone number, name or other value of the person; the command ignores case, spaces and punctuation",
 	)
-	c.Flags().StringVar(&what.Session, "session", "", "everything that belongs to this session")
-	c.Flags().StringVar(&what.Principal, "principal", "", "principal of the session")
+	c.Flags().StringVar(&what.Session, "session", "", "name of the session whose data the command erases")
+	c.Flags().StringVar(&what.Principal, "principal", "", "user to whom the session belongs")
 	offerJSON(c)
 	c.MarkFlagsMutuallyExclusive("subject", "session")
 	return c

@@ -28,20 +28,21 @@ func (a auditCommands) exportCommand() *cobra.Command {
 	var x exportFlags
 	c := &cobra.Command{
 		Use: "export --format jsonl|ocsf|cef|csv", Short: "Export the audit log for other systems", Args: cobra.NoArgs,
-		Long: `Writes entries, oldest first. The entries of each engine stay in their order. The formats are:
-  jsonl  the entries themselves, one JSON object in a line
-  ocsf   events of the Open Cybersecurity Schema Framework 1.2.0, one JSON object in a line
-  cef    Common Event Format, one event in a line
-  csv    for spreadsheets; text that a spreadsheet would take for a formula is escaped
-Code, arguments and messages are left out unless --bodies is given.
+		Long: `The command writes the entries of the audit log, beginning with the oldest. The entries of each Retort
+process stay in their order. The formats are:
+  jsonl  the entries themselves, one JSON object in each line
+  ocsf   events of the Open Cybersecurity Schema Framework 1.2.0, one JSON object in each line
+  cef    events in the Common Event Format, one event in each line
+  csv    a table for spreadsheets; text that a spreadsheet would take for a formula is escaped
+An export contains code, arguments and messages only with --bodies.
 
-With --cursor FILE, only entries are written that are new since the last export. The command stores the position
-of the last entry in FILE. A job that does this every hour writes each entry once. If the command is killed after
-the output and before it has stored the position, the next export writes the same entries again. Without --cursor,
-the position is printed on standard error, and --after continues there. The position also passes entries that the
-filters leave out.
+With --cursor FILE, the command stores the position of the last exported entry in FILE, and the next
+export with this file contains only newer entries. If you export every hour, each entry is exported
+once. If somebody kills the command before it has stored the position, the next export contains the same
+entries again. Without --cursor, the command prints the position on standard error. To continue at this
+position, pass it with --after. The position also counts entries that the filters leave out.
 
-The file in --output is written completely or not at all.`,
+The command writes the file in --output completely or not at all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := x.completeQuery(time.Now()); err != nil {
 				return err
@@ -54,11 +55,13 @@ The file in --output is written completely or not at all.`,
 		},
 	}
 	x.addFilterFlags(c)
-	c.Flags().StringVar(&x.Format, "format", "jsonl", "jsonl, ocsf, cef or csv")
-	c.Flags().StringVar(&x.output, "output", "", "write to this file instead of standard output")
-	c.Flags().BoolVar(&x.Bodies, "bodies", false, "include code, arguments and messages")
-	c.Flags().StringVar(&x.After, "after", "", "only entries after this position")
-	c.Flags().StringVar(&x.cursor, "cursor", "", "cursor file that marks the position: only newer entries are written")
+	c.Flags().StringVar(&x.Format, "format", "jsonl", "format of the export: jsonl, ocsf, cef or csv")
+	c.Flags().StringVar(&x.output, "output", "", "write the output to this file instead of standard output")
+	c.Flags().BoolVar(&x.Bodies, "bodies", false, "also export the code, arguments and messages of entries")
+	c.Flags().StringVar(&x.After, "after", "",
+		"export only entries after this position, which an earlier export printed")
+	c.Flags().StringVar(&x.cursor, "cursor", "",
+		"file that stores the position of the last exported entry; the command exports only newer entries")
 	c.MarkFlagsMutuallyExclusive("after", "cursor")
 	return c
 }

@@ -27,9 +27,9 @@ func (a auditCommands) queryCommand() *cobra.Command {
 	var q queryFlags
 	c := &cobra.Command{
 		Use: "query", Short: "Search the audit log", Args: cobra.NoArgs,
-		Long: `Lists entries, newest first. --execution shows all entries of one execution in chronological
-order, with code, arguments and messages. A time is a duration before now (24h, 7d), a date
-(2026-05-04) or a date with a time (2026-05-04T12:00:00Z).`,
+		Long: `The command lists entries of the audit log, beginning with the newest. With --execution, the command
+shows all entries of one execution in chronological order, with code, arguments and messages. A time is
+a duration before now (24h, 7d), a date (2026-05-04), or a date with a time (2026-05-04T12:00:00Z).`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
 			if q.execution != "" {
@@ -50,8 +50,9 @@ order, with code, arguments and messages. A time is a duration before now (24h, 
 		},
 	}
 	q.addFilterFlags(c)
-	c.Flags().IntVar(&q.Limit, "limit", 50, "maximum number of entries")
-	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after the previous page")
+	c.Flags().IntVar(&q.Limit, "limit", 50, "maximum number of entries to show")
+	c.Flags().StringVar(&q.Cursor, "cursor", "",
+		"show the next page; the command prints this value at the end of the previous page")
 	offerJSON(c)
 	return c
 }
@@ -163,17 +164,20 @@ func (a auditCommands) printExecution(page admin.AuditPage) error {
 func (q *queryFlags) addFilterFlags(c *cobra.Command) {
 	flags := c.Flags()
 	q.Limit = 1
-	flags.StringVar(&q.since, "since", "", "at or after this time")
-	flags.StringVar(&q.until, "until", "", "before this time")
-	flags.StringVar(&q.Session, "session", "", "entries of this session")
-	flags.StringVar(&q.Principal, "principal", "", "entries of this principal")
-	flags.StringVar(&q.Server, "server", "", "calls of this server's tools")
-	flags.StringVar(&q.Tool, "tool", "", "calls of this tool; SERVER.TOOL or TOOL")
-	flags.StringSliceVar(&q.status, "status", nil, "entries with this status, such as ok or denied (repeatable)")
-	flags.StringSliceVar(&q.kind, "kind", nil, "entries of this kind, such as request, call, refusal, end (repeatable)")
-	flags.StringVar(&q.execution, "execution", "", "all entries of one execution")
-	flags.Int64Var(&q.minRisk, "min-risk", 0, "with at least this risk, 0 to 100")
-	flags.StringVar(&q.Text, "text", "", "with this text (case is ignored), also in code and arguments")
+	flags.StringVar(&q.since, "since", "", "include only entries at or after this time")
+	flags.StringVar(&q.until, "until", "", "include only entries before this time")
+	flags.StringVar(&q.Session, "session", "", "include only entries of this session")
+	flags.StringVar(&q.Principal, "principal", "", "include only entries of this user")
+	flags.StringVar(&q.Server, "server", "", "include only calls of this server's tools")
+	flags.StringVar(&q.Tool, "tool", "", "include only calls of this tool, written as SERVER.TOOL or TOOL")
+	flags.StringSliceVar(&q.status, "status", nil,
+		"include only entries with this status, such as ok or denied (repeatable)")
+	flags.StringSliceVar(&q.kind, "kind", nil,
+		"include only entries of this kind, such as request, call, refusal or end (repeatable)")
+	flags.StringVar(&q.execution, "execution", "", "include only entries of the execution with this id")
+	flags.Int64Var(&q.minRisk, "min-risk", 0, "include only entries with at least this risk, from 0 to 100")
+	flags.StringVar(&q.Text, "text", "",
+		"include only entries that contain this text, also in code and arguments; upper and lower case are equal")
 }
 
 // completeQuery fills the query from the flags. It returns an error if a flag is invalid.

@@ -15,14 +15,15 @@ func (a auditCommands) reportCommand() *cobra.Command {
 	var from, to, standard, format, output string
 	c := &cobra.Command{
 		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",
-		Short: "Report on a period from the audit log", Args: cobra.NoArgs,
-		Long: `Reports what happened in a period, whether the audit log is intact, and what the settings are now.
-For a standard, it also lists the controls: what Retort does for each, what the audit log shows about it, and
-what you have to do yourself. It lists what is not covered. Next to each number is the query that lists its
-entries. The report does not read code, arguments and messages.
+		Short: "Write a report about a period, based on the audit log", Args: cobra.NoArgs,
+		Long: `The report says what happened in a period, whether the audit log is intact, and which settings apply
+now. For a standard such as gdpr, the report also lists the controls of the standard. For each control,
+the report says what Retort does, what the audit log shows, and what you have to do yourself. The report
+also lists what it does not cover. Each number in the report comes with the query that lists its entries.
+The report does not read code, arguments and messages.
 
-A time is a duration before now (30d), a date, or a date with a time. The period includes the day of --to. The
-command exits with 0 even if the audit log failed verification; the report says so.`,
+A time is a duration before now (30d), a date, or a date with a time. If --to is a date, the period
+includes this day. If the audit log is not intact, the report says so, and the exit code is still 0.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := periodOf(from, to, time.Now())
 			if err != nil {
@@ -41,11 +42,13 @@ command exits with 0 even if the audit log failed verification; the report says 
 			})
 		},
 	}
-	c.Flags().StringVar(&from, "from", "30d", "at or after this time")
-	c.Flags().StringVar(&to, "to", "0s", "before this time; a date includes its whole day")
-	c.Flags().StringVar(&standard, "standard", "summary", "gdpr, soc2, hipaa or summary")
-	c.Flags().StringVar(&format, "format", "markdown", "markdown, html or json")
-	c.Flags().StringVar(&output, "output", "", "write to this file instead of standard output")
+	c.Flags().StringVar(&from, "from", "30d", "include only entries at or after this time")
+	c.Flags().StringVar(&to, "to", "0s",
+		"include only entries before this time; if you give a date, the whole day is included")
+	c.Flags().StringVar(&standard, "standard", "summary",
+		"content of the report: the controls of gdpr, soc2 or hipaa, or only a summary")
+	c.Flags().StringVar(&format, "format", "markdown", "format of the report: markdown, html or json")
+	c.Flags().StringVar(&output, "output", "", "write the output to this file instead of standard output")
 	return c
 }
 

@@ -18,13 +18,15 @@ func (a auditCommands) verifyCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "verify", Short: "Verify that nobody has changed the audit log", Args: cobra.NoArgs,
-		Long: `Computes the hash and the authentication code of each entry again, also in archives. Compares the
-audit log with all signed checkpoints. Checks that each execution is in the log once, from its beginning to its
-end. If something is wrong, the command names the first wrong entry and the reason, and exits with 1.
+		Long: `The command checks the hash and the authentication code of each entry, also in archives. It compares the
+audit log with all signed checkpoints. It checks that each execution is in the audit log once and
+completely. If something is wrong, the command names the first wrong entry and the reason, and exits
+with 1.
 
-Checkpoints that are stored on another machine (audit.checkpoint) also reveal changes by somebody who controls this
-machine. If you do not have the key of the user, give the public key with --key. Each checkpoint contains it. Engines
-can run while the command verifies.`,
+A person who controls this machine could change the audit log and the checkpoints together. Checkpoints
+that you store on another machine (audit.checkpoint) reveal such changes, too. If you do not have the
+key of the user, pass the public key with --key. Each checkpoint contains the public key. You can verify
+the audit log while Retort runs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			public, err := publicKey(key)
 			if err != nil {
@@ -41,8 +43,10 @@ can run while the command verifies.`,
 			return a.printVerdict(v)
 		},
 	}
-	c.Flags().StringArrayVar(&files, "checkpoints", nil, "a file with checkpoints that were stored elsewhere (repeatable)")
-	c.Flags().StringVar(&key, "key", "", "the public key that verifies the signatures of checkpoints, in base64")
+	c.Flags().StringArrayVar(&files, "checkpoints", nil,
+		"file with checkpoints of the audit log that you stored on another machine (repeatable)")
+	c.Flags().StringVar(&key, "key", "",
+		"public key in base64 with which the command verifies the signatures of checkpoints")
 	offerJSON(c)
 	return c
 }
@@ -92,11 +96,11 @@ func (a auditCommands) printVerdict(v admin.AuditVerdict) error {
 
 func (a auditCommands) acceptClockCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "accept-clock", Short: "Confirm the clock although it is behind the audit log", Args: cobra.NoArgs,
-		Long: `Calls that may have effects are refused while the clock is more than two minutes behind
-the newest entry of the audit log. If the clock is right now, and was wrong when that entry was
-written, this command makes engines of this user accept it for an hour. The confirmation is
-recorded in the audit log.`,
+		Use: "accept-clock", Short: "Confirm that the clock of this machine is right, although the audit log has later entries", Args: cobra.NoArgs,
+		Long: `If the clock is more than two minutes behind the newest entry of the audit log, Retort refuses calls that
+may have effects. Use this command if the clock is right now, and was wrong when Retort wrote that entry.
+For an hour, all Retort processes of this user then accept the clock. Retort records the confirmation in
+the audit log.`,
 		RunE: func(*cobra.Command, []string) error {
 			if err := admin.AcceptClock(engine.Config{Files: a.configs, Home: a.home}); err != nil {
 				return err

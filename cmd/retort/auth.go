@@ -23,7 +23,7 @@ import (
 type authCommands struct{ *app }
 
 func (a authCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Manage logins at upstream servers"}
+	c := &cobra.Command{Use: "auth", Short: "Manage your logins at MCP servers"}
 	c.AddCommand(a.loginCommand(), a.loginStatusCommand(), a.logoutCommand())
 	return c
 }
@@ -33,8 +33,10 @@ func (a authCommands) loginCommand() *cobra.Command {
 	var principal string
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "login SERVER", Short: "Log in at an upstream server, in a browser", Args: cobra.ExactArgs(1),
-		Long: "Logs in at an upstream server, in a browser on this machine. Without a browser here, --device prints a\ncode to enter on another device, and --paste reads the address that a browser elsewhere shows at the end.",
+		Use: "login SERVER", Short: "Log in at an MCP server with a browser", Args: cobra.ExactArgs(1),
+		Long: `The command logs in at an MCP server with a browser on this machine. If this machine has no browser, use
+--device or --paste. With --device, the command prints a code that you enter on another device. With
+--paste, you log in with a browser on another machine, and paste the address of the last page here.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if device && paste {
 				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste cannot be combined")
@@ -53,10 +55,11 @@ func (a authCommands) loginCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&device, "device", false, "enter a code on another device")
-	c.Flags().BoolVar(&paste, "paste", false, "read the redirect address from standard input")
-	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, a user who calls Retort over the network")
-	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "maximum waiting time")
+	c.Flags().BoolVar(&device, "device", false, "print a code that you enter on another device")
+	c.Flags().BoolVar(&paste, "paste", false,
+		"log in with a browser on another machine, and paste the address of the last page into the terminal")
+	c.Flags().StringVar(&principal, "principal", "", "log in for this user, who calls Retort over the network")
+	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "maximum time that the command waits")
 	return c
 }
 
@@ -132,7 +135,7 @@ func openBrowser(ctx context.Context, address string) error {
 
 func (a authCommands) loginStatusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status [SERVER...]", Short: "Show which servers need a login, and until when logins are valid",
+		Use: "status [SERVER...]", Short: "Show which MCP servers need a login, and how long each login is valid",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -193,7 +196,7 @@ func loginText(s engine.LoginStatus) string {
 func (a authCommands) logoutCommand() *cobra.Command {
 	var principal string
 	c := &cobra.Command{
-		Use: "logout SERVER", Short: "Remove a login, and revoke it if the server supports that", Args: cobra.ExactArgs(1),
+		Use: "logout SERVER", Short: "Remove the login at an MCP server, and revoke the login if the server supports this", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -216,7 +219,7 @@ func (a authCommands) logoutCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&principal, "principal", "", "remove the login of this principal")
+	c.Flags().StringVar(&principal, "principal", "", "remove the login of this user")
 	offerJSON(c)
 	return c
 }

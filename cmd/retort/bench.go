@@ -21,7 +21,7 @@ func (a benchCommands) command() *cobra.Command {
 	var only []string
 	var t targetFlags
 	c := &cobra.Command{
-		Use: "bench", Short: "Measure what the engine costs on this machine", Args: cobra.NoArgs,
+		Use: "bench", Short: "Measure how much time and memory Retort needs on this machine", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if upstream > 0 {
 				bench.ServeTools(upstream, a.stdin, a.stdout)

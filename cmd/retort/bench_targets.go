@@ -21,8 +21,10 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&f.catalogs, "catalogs", "", "count the tokens of the tool lists in this folder (one file NAME.json for each list)")
-	c.Flags().BoolVar(&f.connected, "connected", false, "count the tokens of the configured servers, which are started for this")
+	c.Flags().StringVar(&f.catalogs, "catalogs", "",
+		"also count the tokens of the tool lists in this folder, which has a file NAME.json for each list")
+	c.Flags().BoolVar(&f.connected, "connected", false,
+		"also start the configured MCP servers and count the tokens of their tool definitions")
 }
 
 func (f *targetFlags) benchOptions(a *app, o bench.Options) bench.Options {
@@ -38,10 +40,11 @@ func (a benchCommands) benchTargetsCommand() *cobra.Command {
 	var only []string
 	var f targetFlags
 	c := &cobra.Command{
-		Use: "targets", Short: "Compare published targets of code execution with measurements on this machine", Args: cobra.NoArgs,
-		Long: `Measures the figures that code execution is known for: 98.7 % fewer tokens and the cost of a session, wrappers in
-50 ms, the start of each sandbox, validation in 50 ms, a result in 3 s, and personal data found by type. Each line names the
-command that measures it and what it leaves out. Tokens are those of o200k_base. No data is sent from this machine.`,
+		Use: "targets", Short: "Measure the published performance targets of Retort on this machine", Args: cobra.NoArgs,
+		Long: `The command measures the published targets of Retort: 98.7 % fewer tokens, the cost of a session,
+wrappers in 50 ms, the start of each sandbox, validation in 50 ms, a result in 3 s, and personal data
+found by type. Each line names the command that measures the figure, and says what the figure leaves out.
+The command counts tokens with the encoding o200k_base, and sends no data from this machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {

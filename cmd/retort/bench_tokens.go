@@ -17,11 +17,13 @@ func (a benchCommands) benchTokensCommand() *cobra.Command {
 	var page string
 	var only []string
 	c := &cobra.Command{
-		Use: "tokens", Short: "Measure what code execution saves and costs", Args: cobra.NoArgs,
+		Use: "tokens", Short: "Compare the tokens of tasks with and without Retort", Args: cobra.NoArgs,
 		Example: "  retort bench tokens\n  retort bench tokens --html tokens.html",
-		Long: `Performs nine tasks in four ways against the bundled servers: by direct calls with all definitions in the
-context, by direct calls with a tool search of the client, and by programs, with all tools of Retort or
-only the first four. All calls are really made; the decisions of the model are scripted. Tokens are those of o200k_base.`,
+		Long: `The command performs nine tasks in four ways with the sample servers, and counts the tokens of each way.
+The first way is direct calls with all tool definitions in the context. The second way is direct calls
+with the client's own tool search. The third and the fourth way are programs, with all tools of Retort
+or with only the first four. The command makes all calls of the tasks. No model takes part, because the
+decisions of the model are scripted. The command counts tokens with the encoding o200k_base.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if page != "" {
 				if err := mayWritePage(page); err != nil {
@@ -53,7 +55,7 @@ only the first four. All calls are really made; the decisions of the model are s
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
+	c.Flags().StringVar(&page, "html", "", "write an HTML page with charts to this file")
 	c.Flags().StringArrayVar(&only, "only", nil, "measure only the task with this name, typed as it stands here (repeatable): "+strings.Join(bench.WorkloadNames(), "; "))
 	return c
 }

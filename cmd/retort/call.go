@@ -13,7 +13,7 @@ func (a toolCommands) call() *cobra.Command {
 	var noCache bool
 	var session string
 	c := &cobra.Command{
-		Use: "call SERVER.TOOL [JSON]", Short: "Call one tool", Args: cobra.RangeArgs(1, 2),
+		Use: "call SERVER.TOOL [JSON]", Short: "Call a single tool of an MCP server", Args: cobra.RangeArgs(1, 2),
 		Example: `  retort call github.listIssues '{"owner": "o", "repo": "r"}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arguments := json.RawMessage("{}")
@@ -34,7 +34,7 @@ func (a toolCommands) call() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringVar(&session, "session", "", "session whose workspace the program uses")
-	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call even if the cache has its result")
+	c.Flags().StringVar(&session, "session", "", "name of the session whose files and saved values the program uses")
+	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call even if the cache contains its result")
 	return c
 }

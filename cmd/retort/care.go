@@ -15,9 +15,11 @@ type careFlags struct {
 }
 
 func (c *careFlags) addTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.approval, "force-approval", false, "require a person's approval of the program, even if the settings would approve it automatically")
-	flags.StringVar(&c.memory, "memory-limit", "", "less memory than resourceLimits.memory, such as 128MB")
-	flags.StringVar(&c.network, "allow-network", "", "false denies the program all network access")
+	flags.BoolVar(&c.approval, "force-approval", false,
+		"ask a person to approve the program, even if the settings would approve the program automatically")
+	flags.StringVar(&c.memory, "memory-limit", "",
+		"memory limit of the program, such as 128MB; the limit must be lower than resourceLimits.memory")
+	flags.StringVar(&c.network, "allow-network", "", "with the value false, the program cannot use the network")
 	flags.StringVar(
 		&c.files, "filesystem-scope", "",
 		"files that the program may access: workspace-only, read-only, none, or a folder such as ./workspace/reports",

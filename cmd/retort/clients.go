@@ -69,11 +69,12 @@ func userFolder(variable, user string, fallback ...string) string {
 func (a clientCommands) importCommand() *cobra.Command {
 	var o clientfiles.ImportOptions
 	c := &cobra.Command{
-		Use: "import", Short: "Import the servers of your MCP clients", Args: cobra.NoArgs,
-		Long: `Reads the files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Gemini CLI, Zed,
-opencode, Goose and LM Studio, and adds their servers to ~/.config/retort/mcp.json, or to the file in
---out. Placeholders are kept. No server is started, and the clients' files are not changed.
-With --project, the servers of a project are added to ./retort.json.`,
+		Use: "import", Short: "Copy the list of MCP servers from your clients to Retort", Args: cobra.NoArgs,
+		Long: `The command reads the files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Gemini CLI,
+Zed, opencode, Goose and LM Studio. It adds the MCP servers in these files to ~/.config/retort/mcp.json,
+or to the file in --out. Placeholders such as ${NAME} stay placeholders. The command starts no server, and
+does not change the files of the clients. With --project, the command adds the servers of the project in
+this folder to ./retort.json.`,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := a.findClientPaths(o.Out, o.Project)
 			if err != nil {
@@ -89,10 +90,10 @@ With --project, the servers of a project are added to ./retort.json.`,
 			return a.printImported(done)
 		},
 	}
-	c.Flags().StringVar(&o.From, "from", "", "only this client: cursor, vscode, codex …")
-	c.Flags().BoolVar(&o.Project, "project", false, "import the servers of the project in this folder")
-	c.Flags().StringVar(&o.Out, "out", "", "the file that servers are added to")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print what would be done")
+	c.Flags().StringVar(&o.From, "from", "", "import only the servers of this client, such as cursor, vscode or codex")
+	c.Flags().BoolVar(&o.Project, "project", false, "import the servers of the project in the current folder")
+	c.Flags().StringVar(&o.Out, "out", "", "file to which the command adds the servers")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what the command would do, without doing it")
 	offerJSON(c)
 	return c
 }
@@ -190,8 +191,9 @@ type installFlags struct {
 }
 
 func (f *installFlags) addTo(c *cobra.Command) {
-	c.Flags().BoolVar(&f.Project, "project", false, "use the project's file instead of your own")
-	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only print the changes as a diff")
+	c.Flags().BoolVar(&f.Project, "project", false,
+		"change the client's file in the folder of this project, not the client's file in your home directory")
+	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "print the changes as a diff, without making them")
 	offerJSON(c)
 }
 
@@ -199,12 +201,15 @@ func (a clientCommands) installCommand() *cobra.Command {
 	var f installFlags
 	var measure bool
 	c := &cobra.Command{
-		Use: "install CLIENT", Short: "Add Retort to a client in place of its servers", Args: cobra.ExactArgs(1),
-		Long: `Adds the client's servers to Retort's own file, as import does, and replaces them in the client's file
-by one entry: Retort. Comments and everything else in it are kept. retort uninstall undoes this. Clients: claude-code,
+		Use: "install CLIENT", Short: "Put Retort in place of a client's MCP servers", Args: cobra.ExactArgs(1),
+		Long: `The command adds the client's MCP servers to Retort's own file, like retort import. In the client's file,
+the command replaces these servers by a single entry for Retort. Comments and everything else in the
+client's file stay the same. The command retort uninstall undoes the change. CLIENT is one of: claude-code,
 claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.
-No server is started, unless you ask for it with --measure or when the command asks you at the terminal. Then the
-command says how many tokens the servers' tools took in every conversation, and how many Retort's own tools take.`,
+
+The command starts the servers only with --measure, or if you agree when it asks you in the terminal. If
+it has started the servers, the command says how many tokens their tool definitions took in every
+conversation, and how many tokens Retort's own tools take.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.findClientPaths(f.Out, f.Project)
 			if err != nil {
@@ -228,10 +233,10 @@ command says how many tokens the servers' tools took in every conversation, and 
 		},
 	}
 	f.addTo(c)
-	c.Flags().BoolVar(&measure, "measure", false, "start the servers once to count the tokens of their tools")
-	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server whose entry stays in the client's file (repeatable)")
-	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
-	c.Flags().StringVar(&f.Command, "command", "", "the command with which the client starts Retort")
+	c.Flags().BoolVar(&measure, "measure", false, "start each server once, to count the tokens of its tool definitions")
+	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "name of a server that stays in the client's file (repeatable)")
+	c.Flags().StringVar(&f.Out, "out", "", "file to which the command adds the servers")
+	c.Flags().StringVar(&f.Command, "command", "", "command with which the client starts Retort")
 	return c
 }
 
@@ -314,9 +319,11 @@ func (a clientCommands) printKeptServers(done *clientfiles.InstallResult) {
 func (a clientCommands) uninstallCommand() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
-		Use: "uninstall CLIENT", Short: "Remove Retort from a client and put its servers back", Args: cobra.ExactArgs(1),
-		Long: `If nobody has changed the client's file since the install, it is restored byte for byte. Otherwise Retort's
-entry is removed, and the servers are put back where their names are free. Retort's own file keeps its servers.`,
+		Use: "uninstall CLIENT", Short: "Remove Retort from a client, and put the client's MCP servers back", Args: cobra.ExactArgs(1),
+		Long: `If nobody has changed the client's file since the installation, the command restores the file byte for
+byte. Otherwise the command removes the entry of Retort and puts the servers back. If the name of a server
+is already in use in the client's file, the command does not put this server back. Retort's own file keeps
+the servers.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := a.findClientPaths("", f.Project)
 			if err != nil {

@@ -21,10 +21,12 @@ func (a configCommands) command() *cobra.Command {
 func (a configCommands) show() *cobra.Command {
 	var defaults bool
 	c := &cobra.Command{
-		Use: "show", Short: "Print the settings that apply and the file that each comes from", Args: cobra.NoArgs,
-		Long: `Print which files were read, the settings that differ from their defaults, and the settings that control
-what programs may do. A comment after a setting gives the file and the line that set it. Keys, secrets,
-headers, arguments of commands that may contain secrets, and paths of webhooks are printed as ***. network_policy is printed as the settings that it is translated to.`,
+		Use: "show", Short: "Print the settings in effect, each with the file that sets it", Args: cobra.NoArgs,
+		Long: `The command prints which configuration files Retort has read, the settings that differ from their
+defaults, and the settings that control what programs may do. A comment after a setting gives the file
+and the line that sets it. The command prints *** in place of keys, secrets, headers, paths of webhooks,
+and arguments of commands that may contain secrets. Retort translates the setting network_policy to other
+settings, and the command prints these other settings.`,
 		Example: `  retort config show             the settings of this folder
   retort config show --defaults  all settings, also those with their defaults`,
 		RunE: func(*cobra.Command, []string) error {
@@ -35,17 +37,19 @@ headers, arguments of commands that may contain secrets, and paths of webhooks a
 			return a.printExplanation(m, m.Settings)
 		},
 	}
-	c.Flags().BoolVar(&defaults, "defaults", false, "print all settings, also those that have their defaults")
+	c.Flags().BoolVar(&defaults, "defaults", false,
+		"print all settings, including the settings that have their default values")
 	offerJSON(c)
 	return c
 }
 
 func (a configCommands) check() *cobra.Command {
 	c := &cobra.Command{
-		Use: "check [FILE...]", Short: "Check configuration files and print all errors",
-		Long: `Check the configuration files and print all errors, each with its file, line and column. FILE is a
-retort.yaml or a client's file with servers; without FILE, the files that retort would read here are
-checked. Nothing is started. Names of servers are checked only if their file is checked, too. The exit code is 2 if a file has an error.`,
+		Use: "check [FILE...]", Short: "Check configuration files, and print all errors in them",
+		Long: `The command checks configuration files, and prints all errors with their file, line and column. FILE is
+a retort.yaml, or a client's file with MCP servers. Without FILE, the command checks the files that Retort
+would read in this folder. The command starts no server. It checks the names of servers only if it also
+checks the file that lists these servers. If a file has an error, the exit code is 2.`,
 		Example: `  retort config check              the files that retort would read here
   retort config check retort.yaml  one file`,
 		RunE: func(_ *cobra.Command, files []string) error {
@@ -95,8 +99,8 @@ func (a configCommands) printExplanation(m admin.ConfigExplanation, text string)
 func (a configCommands) schema() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of retort.yaml", Args: cobra.NoArgs,
-		Long: `Print the JSON Schema of retort.yaml. Editors use it to complete and check settings if the file begins
-with this line:
+		Long: `The command prints the JSON Schema of retort.yaml. Editors can use the schema to complete and check the
+settings. For this, the file retort.yaml must begin with this line:
 
   # yaml-language-server: $schema=retort.schema.json`,
 		Example: "  retort config schema > retort.schema.json",

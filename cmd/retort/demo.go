@@ -28,7 +28,7 @@ func (a demoCommands) demoServerCommand() *cobra.Command {
 
 func (a demoCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "Demonstrate Retort with bundled servers", Args: cobra.NoArgs,
+		Use: "demo", Short: "Run a demonstration of Retort with sample servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := os.MkdirTemp("", "retort-demo-")
 			if err != nil {

@@ -23,12 +23,14 @@ func (a doctorCommands) command() *cobra.Command {
 	var fix bool
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "doctor [SERVER]...", Short: "Check servers and this machine, and name repairs",
-		Long: `Starts all servers. For each server, reports whether it works. If it does not, reports the cause and
-the command that repairs it. Checks this machine in the same way. Exits with status 1 if something does not work.
+		Use: "doctor [SERVER]...", Short: "Check the MCP servers and this machine, and say how to repair problems",
+		Long: `The command starts all MCP servers, and says for each server whether it works. If a server does not work,
+the command names the cause and a command that repairs the problem. The command checks this machine in the
+same way. If something does not work, the exit code is 1.
 
---fix repairs what is safe to repair: permissions of the data directory and keys, missing folders,
-sockets of engines that have died. It changes no file of a client.`,
+With --fix, the command repairs what it can repair safely: the permissions of the data directory and of
+keys, missing folders, and sockets of Retort processes that have ended. The command never changes a file
+of a client.`,
 		RunE: func(cmd *cobra.Command, servers []string) error {
 			machine, err := admin.ExamineMachine(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, fix)
 			if err != nil {
@@ -61,8 +63,8 @@ sockets of engines that have died. It changes no file of a client.`,
 		},
 	}
 	offerJSON(c)
-	c.Flags().BoolVar(&fix, "fix", false, "repair what is safe to repair")
-	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time limit for each server")
+	c.Flags().BoolVar(&fix, "fix", false, "repair problems that Retort can repair safely")
+	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time limit for the check of each server")
 	return c
 }
 

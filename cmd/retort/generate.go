@@ -20,7 +20,7 @@ type generateCommands struct{ *app }
 func (a generateCommands) command() *cobra.Command {
 	var out, lang string
 	c := &cobra.Command{
-		Use: "generate --out DIR", Short: "Write wrapper files for all tools", Args: cobra.NoArgs,
+		Use: "generate --out DIR", Short: "Write files with a typed function for each tool", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := parseLanguage(lang, "")
 			if err != nil {
@@ -32,8 +32,8 @@ func (a generateCommands) command() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder to write to")
-	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
+	c.Flags().StringVar(&out, "out", "", "folder to which the command writes the files")
+	c.Flags().StringVar(&lang, "lang", "ts", "language of the definitions: ts or py")
 	_ = c.MarkFlagRequired("out")
 	return c
 }

@@ -29,11 +29,12 @@ const (
 func (a initCommands) command() *cobra.Command {
 	var sample bool
 	c := &cobra.Command{
-		Use: "init", Short: "Write a retort.yaml with the main settings, and a schema for editors", Args: cobra.NoArgs,
-		Long: `Write retort.yaml into this folder. Each of its settings is explained and commented out, so the defaults
-apply until you change it. retort.schema.json is written beside it: editors use it to complete and check
-the settings. With --demo, a .mcp.json with Retort's sample servers is written, too. If one
-of these files exists, nothing is written.`,
+		Use: "init", Short: "Write a file retort.yaml with the main settings, and a schema for editors", Args: cobra.NoArgs,
+		Long: `The command writes the file retort.yaml into this folder. The file explains each setting in a comment. All
+settings in the file are commented out, so the defaults apply until you change a setting. The command also
+writes the file retort.schema.json, with which editors complete and check the settings. With --demo, the
+command also writes a file .mcp.json with the sample servers. If one of these files already exists, the
+command writes nothing.`,
 		Example: "  retort init         settings for the servers of this folder or client\n  retort init --demo  sample servers to try Retort with",
 		RunE: func(*cobra.Command, []string) error {
 			files, err := initialFiles(sample)
@@ -53,7 +54,7 @@ of these files exists, nothing is written.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&sample, "demo", false, "also write a .mcp.json with the sample servers")
+	c.Flags().BoolVar(&sample, "demo", false, "also write a file .mcp.json with sample servers")
 	return c
 }
 

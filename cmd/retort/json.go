@@ -14,7 +14,7 @@ const (
 // addJSON adds the flag --json to all commands. Commands that cannot print JSON reject the flag, and their help does
 // not show it.
 func (a *app) addJSON(root *cobra.Command) {
-	root.PersistentFlags().BoolVar(&a.asJSON, jsonFlag, false, "print JSON")
+	root.PersistentFlags().BoolVar(&a.asJSON, jsonFlag, false, "print the output as JSON")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if a.asJSON && !offersJSON(c) {
 			return core.Errorf(core.KindInvalidArguments, "usage", "%s does not print JSON", c.CommandPath()).WithHint("leave out --json")

@@ -127,19 +127,22 @@ type app struct {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "retort",
-		Short:         "One MCP server in front of all your MCP servers",
-		Long:          "Retort is one MCP server in front of all your MCP servers. A model finds tools and writes one program\nthat uses typed wrappers; only the program's result is returned to it.",
+		Use:   "retort",
+		Short: "One MCP server in front of all your MCP servers",
+		Long: `Retort is one MCP server in front of all your MCP servers. A model finds tools and writes one program that
+calls them as typed functions. The model sees only the result of the program.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       engine.Version,
 	}
 	flags := root.PersistentFlags()
-	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
-	flags.StringVar(&a.home, "home", "", "data directory, with the workspace, catalogue and audit log")
-	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
-	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
-	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
+	flags.StringArrayVar(&a.configs, "config", nil,
+		"configuration file: a client's file with MCP servers, or a retort.yaml (repeatable)")
+	flags.StringVar(&a.home, "home", "",
+		"data directory of Retort, which contains the files of programs and the audit log")
+	flags.StringVar(&a.logLevel, "log-level", "warn", "least severe level of log messages: debug, info, warn or error")
+	flags.StringVar(&a.logForm, "log-format", "text", "format of the log: text or json")
+	flags.BoolVar(&a.noColor, "no-color", false, "print the output without colours")
 	a.addJSON(root)
 	tools, clients, demo := toolCommands{a}, clientCommands{a}, demoCommands{a}
 	root.AddCommand(
@@ -181,7 +184,7 @@ func (a *app) openEngine(ctx context.Context, change func(*engine.Config)) (*eng
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version of Retort", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.stdout, "retort", engine.Version)
 			return err

@@ -28,7 +28,7 @@ func (a manCommands) command() *cobra.Command {
 			return writeManual(out, cmd.Root())
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder to write to")
+	c.Flags().StringVar(&out, "out", "", "folder to which the command writes the files")
 	_ = c.MarkFlagRequired("out")
 	return c
 }

@@ -17,13 +17,15 @@ func (a recommendCommands) command() *cobra.Command {
 	var since string
 	var update bool
 	c := &cobra.Command{
-		Use: "recommend", Short: "Recommend changes, based on the audit log", Args: cobra.NoArgs,
+		Use: "recommend", Short: "Recommend changes to your setup, based on the audit log", Args: cobra.NoArgs,
 		Example: "  retort recommend\n  retort recommend --since 90d --json\n  retort recommend --update",
-		Long: `Reads the audit log and the configured servers. Names servers that nobody calls, tools that fail, tools whose
-answers could be cached, programs that are worth saving as skills, and searches without results. It starts no server.
+		Long: `The command reads the audit log and the list of your MCP servers. It reports servers that nobody calls,
+tools that fail, tools whose answers Retort could cache, programs that are worth saving as skills, and
+searches without results. The command starts no server.
 
-With --update, it fetches the list of servers from the registry in the setting recommend.registry, and looks there for
-servers that fit the searches without results. Otherwise nothing is fetched.`,
+With --update, the command downloads the list of servers from the registry in the setting
+recommend.registry. If a search had no result, the command looks for servers in this list that fit the
+search. Without --update, the command downloads nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := momentOf("since", since, time.Now())
 			if err != nil {
@@ -47,8 +49,10 @@ servers that fit the searches without results. Otherwise nothing is fetched.`,
 			return a.printAdvice(r)
 		},
 	}
-	c.Flags().StringVar(&since, "since", "30d", "start of the period: a time before now such as 24h or 30d, or a date")
-	c.Flags().BoolVar(&update, "update", false, "first fetch the list of servers from recommend.registry")
+	c.Flags().StringVar(&since, "since", "30d",
+		"start of the period, as a duration before now such as 24h or 30d, or as a date")
+	c.Flags().BoolVar(&update, "update", false,
+		"first download the list of servers from the registry in the setting recommend.registry")
 	offerJSON(c)
 	return c
 }

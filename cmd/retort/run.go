@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"retort/internal/config"
@@ -38,7 +39,7 @@ type runCommands struct{ *app }
 func (a runCommands) command() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use: "run FILE | - | -e CODE", Short: "Run one program and print its result", Args: cobra.MaximumNArgs(1),
+		Use: "run FILE | - | -e CODE", Short: "Run a program, and print its result", Args: cobra.MaximumNArgs(1),
 		Example: "  retort run -e 'return (await github.listIssues({owner: \"o\", repo: \"r\"})).length'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req, err := a.buildRequest(f, args)
@@ -73,21 +74,37 @@ func (a runCommands) command() *cobra.Command {
 			return a.printOutcome(o)
 		},
 	}
-	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
-	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; detected from the file's name or the program's syntax if not given")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
-	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of the active run time")
+	f.addTo(c.Flags())
 	offerJSON(c)
-	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens; only in a terminal")
-	c.Flags().BoolVar(&f.queue, "queue", false, "put the program into the queue and print the id of its job; see retort tasks")
-	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher numbers run sooner")
-	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: time from now within which the job must end")
-	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call even if the cache has its result")
-	f.care.addTo(c.Flags())
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "make only calls that read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
+}
+
+// addTo defines the flags of "retort run".
+func (f *runFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.code, "eval", "e", "", "run this text as the program")
+	flags.StringVar(&f.lang, "lang", "",
+		"language of the program: ts, js or py; without this flag, Retort detects the language from the file's "+
+			"name or the syntax")
+	flags.StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
+	flags.StringVar(&f.runtime, "runtime", "",
+		"runtime for a TypeScript or JavaScript program: quickjs, node, bun or deno")
+	flags.StringVar(&f.session, "session", "", "name of the session whose files and saved values the program uses")
+	flags.DurationVar(&f.timeout, "timeout", 0,
+		"time limit of the program; time in which the program waits for approval does not count")
+	flags.BoolVar(&f.show, "show-pii", false,
+		"show real personal values instead of tokens such as [EMAIL_1]; only possible in a terminal")
+	flags.BoolVar(&f.queue, "queue", false,
+		"put the program into the queue, and print the id of its job, which retort tasks accepts")
+	flags.IntVar(&f.priority, "priority", 0,
+		"with --queue: priority of the job, from -10 to 10; jobs with a higher priority run first")
+	flags.DurationVar(&f.deadline, "deadline", 0,
+		"with --queue: if the job has not ended after this time, Retort cancels the job")
+	flags.BoolVar(&f.noCache, "no-cache", false,
+		"make every call of the program, even if the cache contains its result")
+	f.care.addTo(flags)
+	flags.BoolVar(&f.dry, "dry-run", false,
+		"run the program, but send only calls that read; then list the other calls, and ask in a terminal whether "+
+			"to make them")
 }
 
 // afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the

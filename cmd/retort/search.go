@@ -15,7 +15,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	var q core.ToolQuery
 	var detail, lang string
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Search the tools of all servers", Args: cobra.MinimumNArgs(1),
+		Use: "search QUERY", Short: "Search the tools of all MCP servers", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				l, err := parseLanguage(lang, "")
@@ -38,18 +38,19 @@ func (a toolCommands) searchCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&detail, "detail", "description", "name, description (or summary) or full")
-	c.Flags().StringVar(&lang, "lang", "ts", "language of definitions: ts or py")
-	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
-	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
-	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools")
+	c.Flags().StringVar(&detail, "detail", "description",
+		"details to show of each tool: name, description (or summary) or full")
+	c.Flags().StringVar(&lang, "lang", "ts", "language of the tool definitions: ts or py")
+	c.Flags().StringVar(&q.Server, "server", "", "show only tools of this server")
+	c.Flags().StringVar(&q.Category, "category", "", "show only tools of this category")
+	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools to show")
 	offerJSON(c)
 	return c
 }
 
 // moreFound returns text that says how many more tools match, and how to see them.
 func moreFound(found core.FoundTools, limit int) string {
-	if len(found.Tools) == limit {
+	if len(found.Tools)+len(found.Others) == limit {
 		return fmt.Sprintf("%d more; raise --limit to see them", found.More)
 	}
 	return fmt.Sprintf("%d more match less well; use other words, or list all with retort tools SERVER", found.More)
@@ -73,6 +74,9 @@ func (a toolCommands) printFound(found core.FoundTools, more string) error {
 			fmt.Fprintln(a.stdout, replaceControls(t.Name))
 		}
 	}
+	for _, call := range found.Others {
+		fmt.Fprintln(a.stdout, replaceControls(call))
+	}
 	for _, s := range found.Skills {
 		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))
 	}
@@ -94,7 +98,7 @@ func (a toolCommands) describeCommand() *cobra.Command {
 	var lang, category, arguments string
 	var sample bool
 	c := &cobra.Command{
-		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
+		Use: "describe SERVER.TOOL...", Short: "Print the definitions of tools, with types", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				l, err := parseLanguage(lang, "")
@@ -125,10 +129,11 @@ func (a toolCommands) describeCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
-	c.Flags().StringVar(&category, "category", "", "only tools of this category")
-	c.Flags().BoolVar(&sample, "sample", false, "make one call of the tool, if it only reads, and include the type of its result")
-	c.Flags().StringVar(&arguments, "arguments", "{}", "with --sample: the arguments of the call, as a JSON object")
+	c.Flags().StringVar(&lang, "lang", "ts", "language of the definitions: ts or py")
+	c.Flags().StringVar(&category, "category", "", "show only tools of this category")
+	c.Flags().BoolVar(&sample, "sample", false,
+		"call the tool once, and include the type of its result; only possible if the tool only reads")
+	c.Flags().StringVar(&arguments, "arguments", "{}", "with --sample: arguments of the call, as a JSON object")
 	offerJSON(c)
 	return c
 }

@@ -17,7 +17,7 @@ func (a serveCommands) command() *cobra.Command {
 	var surface, http string
 	var fixed bool
 	c := &cobra.Command{
-		Use: "serve", Short: "Run as an MCP server on standard input and output", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run Retort as an MCP server on standard input and output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if surface != "full" && surface != "lean" {
 				return core.Errorf(core.KindInvalidArguments, "serve", "--surface must be full or lean, not %q", surface)
@@ -34,9 +34,12 @@ func (a serveCommands) command() *cobra.Command {
 			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
 		},
 	}
-	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
-	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes to the configuration files until the next start")
-	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on uses the address in the settings")
+	c.Flags().StringVar(&surface, "surface", "full",
+		"which of Retort's own tools clients see: full for all tools, or lean for the first four")
+	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes to the configuration files while Retort runs")
+	c.Flags().StringVar(&http, "http", "",
+		"serve over HTTP at this address, such as 127.0.0.1:7337; with the value on, Retort uses the address in "+
+			"the settings")
 	return c
 }
 

@@ -19,8 +19,10 @@ type skillCommands struct{ *app }
 
 func (a skillCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "skills", Short: "Find, show, save and run saved programs", Args: cobra.NoArgs,
-		Long: "Skills are functions that programs import. They are stored in .retort/skills of a project, where you\ncan commit them, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
+		Use: "skills", Short: "Find, show, save and run skills, which are saved programs", Args: cobra.NoArgs,
+		Long: `Skills are saved programs. Other programs can import the functions of a skill. Retort stores the skills of
+a project in the folder .retort/skills, which you can commit. Retort stores your own skills in a folder of
+your user. Each skill is a folder with SKILL.md, and with skill.ts or skill.py.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.listSkillsCommand(), a.showSkillCommand(), a.saveSkillCommand(), a.runSkillCommand(), a.removeSkillCommand(), a.exportSkillCommand(), a.importSkillCommand())
@@ -30,7 +32,7 @@ func (a skillCommands) command() *cobra.Command {
 func (a skillCommands) listSkillsCommand() *cobra.Command {
 	var tags []string
 	c := &cobra.Command{
-		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or search them",
+		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List all skills, or search for skills",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				list, err := e.ListSkills(strings.Join(args, " "), tags)
@@ -45,7 +47,7 @@ func (a skillCommands) listSkillsCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringSliceVar(&tags, "tags", nil, "only skills with these tags, separated by commas")
+	c.Flags().StringSliceVar(&tags, "tags", nil, "show only skills with these tags, separated by commas")
 	return c
 }
 
@@ -73,7 +75,7 @@ func (a skillCommands) printSkills(list []engine.SkillInfo) error {
 func (a skillCommands) showSkillCommand() *cobra.Command {
 	var version string
 	c := &cobra.Command{
-		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
+		Use: "show NAME", Short: "Print a skill and its code", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				s, err := e.ShowSkill(args[0], version)
@@ -99,7 +101,7 @@ func (a skillCommands) showSkillCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringVar(&version, "version", "", "show this version")
+	c.Flags().StringVar(&version, "version", "", "show this version of the skill")
 	return c
 }
 
@@ -107,7 +109,7 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 	var lang, from string
 	var d engine.SkillDraft
 	c := &cobra.Command{
-		Use: "save FILE | - | --from EXECUTION", Short: "Check functions and save them as a skill", Args: cobra.MaximumNArgs(1),
+		Use: "save FILE | - | --from EXECUTION", Short: "Check a program, and save its functions as a skill", Args: cobra.MaximumNArgs(1),
 		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search\n" +
 			"  retort skills save --from 7k2m4n6p8q0rs --name copy-notes --description 'Copies a document into the notes of a record'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,12 +135,17 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&d.Name, "name", "", "name of the skill; the file's name if not given")
-	c.Flags().StringVar(&d.Description, "description", "", "what it does and when to use it, in one sentence")
-	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, separated by commas")
-	c.Flags().StringVar(&lang, "lang", "", "ts or py; detected from the file's name or the syntax if not given")
-	c.Flags().StringVar(&from, "from", "", "save the program of this successful execution, with parameters in place of its literals")
-	c.Flags().BoolVar(&d.ForUser, "user", false, "save it among your own skills, not in the project")
+	c.Flags().StringVar(&d.Name, "name", "",
+		"name of the skill; without this flag, the skill gets the name of the file")
+	c.Flags().StringVar(&d.Description, "description", "",
+		"one sentence that says what the skill does and when to use the skill")
+	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags of the skill, separated by commas")
+	c.Flags().StringVar(&lang, "lang", "",
+		"language of the skill: ts or py; without this flag, Retort detects the language from the file's name or "+
+			"the syntax")
+	c.Flags().StringVar(&from, "from", "",
+		"save the program of the successful execution with this id; parameters replace literal values in the program")
+	c.Flags().BoolVar(&d.ForUser, "user", false, "save the skill for all of your projects, not in this project")
 	offerJSON(c)
 	return c
 }
@@ -189,7 +196,7 @@ func (a skillCommands) runSkillCommand() *cobra.Command {
 	var f runFlags
 	var given []string
 	c := &cobra.Command{
-		Use: "run NAME [FUNCTION]", Short: "Call a function of a skill", Args: cobra.RangeArgs(1, 2),
+		Use: "run NAME [FUNCTION]", Short: "Run a function of a skill", Args: cobra.RangeArgs(1, 2),
 		Example: "  retort skills run find-events --arg title=Review --arg most=3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			values, err := argumentsGiven(given)
@@ -210,10 +217,12 @@ func (a skillCommands) runSkillCommand() *cobra.Command {
 			return a.printOutcome(a.executeWithProgress(cmd.Context(), e, req))
 		},
 	}
-	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; a value that is not JSON is taken as text (repeatable)")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
+	c.Flags().StringArrayVar(&given, "arg", nil,
+		"argument of the function, as NAME=VALUE; a value that is not valid JSON counts as text (repeatable)")
+	c.Flags().StringVar(&f.session, "session", "", "name of the session whose files and saved values the program uses")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of the active run time")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0,
+		"time limit of the program; time in which the program waits for approval does not count")
 	offerJSON(c)
 	return c
 }
@@ -242,7 +251,7 @@ func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 
 func (a skillCommands) removeSkillCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
+		Use: "rm NAME", Short: "Remove all versions of a skill", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				s, err := e.RemoveSkill(args[0])
@@ -263,8 +272,9 @@ func (a skillCommands) removeSkillCommand() *cobra.Command {
 
 func (a skillCommands) exportSkillCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export NAME DIR", Short: "Export a skill as an Agent Skills folder", Args: cobra.ExactArgs(2),
-		Long:    "Writes a skill into DIR, as a folder that Claude Code and other clients read. The skill using-retort\nexplains to a model how to find tools and write programs with Retort.",
+		Use: "export NAME DIR", Short: "Export a skill as a folder in the Agent Skills format", Args: cobra.ExactArgs(2),
+		Long: `The command writes a skill to DIR, as a folder that Claude Code and other clients can read. The skill
+using-retort comes with Retort. It explains to a model how to find tools and write programs.`,
 		Example: "  retort skills export using-retort .claude/skills",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
@@ -287,7 +297,7 @@ func (a skillCommands) exportSkillCommand() *cobra.Command {
 func (a skillCommands) importSkillCommand() *cobra.Command {
 	var user bool
 	c := &cobra.Command{
-		Use: "import DIR", Short: "Check and save an Agent Skills folder with skill.ts, skill.py or only instructions", Args: cobra.ExactArgs(1),
+		Use: "import DIR", Short: "Import a skill from a folder in the Agent Skills format", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printSaved(
@@ -296,7 +306,7 @@ func (a skillCommands) importSkillCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&user, "user", false, "save it among your own skills, not in the project")
+	c.Flags().BoolVar(&user, "user", false, "save the skill for all of your projects, not in this project")
 	offerJSON(c)
 	return c
 }

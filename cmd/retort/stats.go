@@ -25,10 +25,11 @@ func (a statsCommands) command() *cobra.Command {
 	var since, until, by, page string
 	var span admin.UsageSpan
 	c := &cobra.Command{
-		Use: "stats", Short: "Show executions, their duration, and the tokens that they saved", Args: cobra.NoArgs,
+		Use: "stats", Short: "Show how many programs ran, how long they took and how many tokens they saved", Args: cobra.NoArgs,
 		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
-		Long: `Adds up the audit logs of all engines of this data directory, even while they run. Days are UTC days.
-Costs are shown if the settings contain a price: stats: {price: {input: 3.00}} per million tokens.`,
+		Long: `The command adds up the audit logs of all Retort processes of this data directory, even while they run. A
+day begins and ends at midnight UTC. If the settings contain a price for a million tokens, such as
+stats: {price: {input: 3.00}}, the command also shows costs.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if by != "" && !slices.Contains(groupings, by) {
 				return core.Errorf(
@@ -66,13 +67,15 @@ Costs are shown if the settings contain a price: stats: {price: {input: 3.00}} p
 			return a.printUsage(used, by)
 		},
 	}
-	c.Flags().StringVar(&since, "since", "", "start of the period: a time before now such as 30d or 12h, or a date such as 2026-01-31")
-	c.Flags().StringVar(&until, "until", "", "the same, as an upper end: events at this time or later are left out")
-	c.Flags().StringVar(&span.Session, "session", "", "only of this session")
-	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
-	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))
+	c.Flags().StringVar(&since, "since", "",
+		"start of the period, as a duration before now such as 30d or 12h, or as a date such as 2026-01-31")
+	c.Flags().StringVar(&until, "until", "",
+		"end of the period, in the same form as --since; events at this time or later do not count")
+	c.Flags().StringVar(&span.Session, "session", "", "count only executions of this session")
+	c.Flags().StringVar(&span.Principal, "principal", "", "count only executions of this user")
+	c.Flags().StringVar(&by, "by", "", "print only one table: day, server, tool, status or principal")
 	offerJSON(c)
-	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
+	c.Flags().StringVar(&page, "html", "", "write an HTML page with charts to this file")
 	return c
 }
 

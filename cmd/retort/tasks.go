@@ -17,7 +17,7 @@ import (
 type taskCommands struct{ *app }
 
 func (a taskCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "tasks", Short: "List and manage jobs in the queue"}
+	c := &cobra.Command{Use: "tasks", Short: "List and manage the jobs in the queue"}
 	c.AddCommand(a.listTasksCommand(), a.showTaskCommand(), a.cancelTaskCommand(), a.waitTaskCommand())
 	return c
 }
@@ -28,7 +28,7 @@ func (a taskCommands) queueConfig() engine.Config {
 
 func (a taskCommands) listTasksCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List jobs in the order of submission", Args: cobra.NoArgs,
+		Use: "list", Short: "List jobs in the order in which they were added to the queue", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := admin.ListJobs(a.queueConfig())
 			if err != nil {
@@ -83,7 +83,7 @@ func (a taskCommands) printTasks(list admin.JobList) error {
 
 func (a taskCommands) showTaskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show one job and its result", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show a job and its result", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
@@ -133,7 +133,7 @@ func (a taskCommands) describeTask(t engine.JobState) {
 
 func (a taskCommands) cancelTaskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a job in any state", Args: cobra.ExactArgs(1),
+		Use: "cancel ID", Short: "Cancel a job that has not ended", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := admin.CancelJob(cmd.Context(), a.queueConfig(), args[0])
 			if err != nil {
@@ -157,7 +157,7 @@ func (a taskCommands) cancelTaskCommand() *cobra.Command {
 func (a taskCommands) waitTaskCommand() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "wait ID", Short: "Wait for a job and print its result; run it if no other engine works on the queue", Args: cobra.ExactArgs(1),
+		Use: "wait ID", Short: "Wait until a job ends, and print its result", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
@@ -182,7 +182,8 @@ func (a taskCommands) waitTaskCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().DurationVar(&patience, "timeout", 0, "maximum waiting time; without it, wait until the job ends")
+	c.Flags().DurationVar(&patience, "timeout", 0,
+		"maximum time that the command waits; without this flag, the command waits until the job ends")
 	return c
 }
 

@@ -16,12 +16,14 @@ type templateCommands struct{ *app }
 
 func (a templateCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "templates", Short: "List and change the templates of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
-		Long: "A project can override them in .retort/templates. Templates that it does not override stay as built in.",
+		Use: "templates", Short: "List the templates of the texts that models read", Args: cobra.NoArgs,
+		Long: `Templates are the texts from which Retort makes prompts, beginnings of programs, SKILL.md files and
+wrappers. A project can replace a built-in template with a file in .retort/templates. Retort uses its
+built-in template for every other text.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	eject := &cobra.Command{
-		Use: "eject [DIR]", Short: "Write the built-in templates to files that you can edit", Args: cobra.MaximumNArgs(1),
+		Use: "eject [DIR]", Short: "Write the built-in templates to files, so that you can edit them", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := home.Dir(cmp.Or(a.home, ".retort")).Templates()
 			if len(args) == 1 {

@@ -20,7 +20,7 @@ import (
 type tokenCommands struct{ *app }
 
 func (a tokenCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "token", Short: "Manage the tokens with which clients call over the network"}
+	c := &cobra.Command{Use: "token", Short: "Manage the access tokens with which clients call Retort over the network"}
 	c.AddCommand(a.createTokenCommand(), a.listTokensCommand(), a.revokeTokenCommand())
 	return c
 }
@@ -28,11 +28,11 @@ func (a tokenCommands) command() *cobra.Command {
 func (a tokenCommands) createTokenCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Create a token for a principal, and print it once", Args: cobra.ExactArgs(1),
-		Long: `Prints a token that a client sends as "Authorization: Bearer …". Retort keeps only a hash
-of it, so a lost token must be replaced. NAME is the principal, whose rights you can narrow
-in the settings under principals. A principal can have several tokens, for instance while one
-replaces another.`,
+		Use: "create NAME", Short: "Create an access token for a user, and print the token once", Args: cobra.ExactArgs(1),
+		Long: `The command prints an access token. A client sends this token as "Authorization: Bearer …". Retort keeps
+only a hash of the token, so nobody can print the token again. If you lose a token, create a new one. NAME
+is the name of the user. You can restrict what a user may do with the setting principals. A user can have
+several tokens, for example while you replace one token by another.`,
 		Example: "  retort token create anna --expires 30d",
 		RunE: func(_ *cobra.Command, args []string) error {
 			life, err := parseLifetime(expires)
@@ -56,7 +56,8 @@ replaces another.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&expires, "expires", "90d", "how long it is valid, such as 12h or 90d, or never")
+	c.Flags().StringVar(&expires, "expires", "90d",
+		"time for which the token is valid, such as 12h or 90d, or never for no limit")
 	offerJSON(c)
 	return c
 }
@@ -79,7 +80,7 @@ func parseLifetime(text string) (time.Duration, error) {
 
 func (a tokenCommands) listTokensCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List all tokens", Args: cobra.NoArgs,
+		Use: "list", Short: "List all access tokens", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			tokens, err := admin.ListTokens(engine.Config{Files: a.configs, Home: a.home})
 			if err != nil {
@@ -122,10 +123,11 @@ func (a tokenCommands) printTokens(tokens []admin.Token) error {
 func (a tokenCommands) revokeTokenCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
-		Long: `Running servers refuse a revoked token from the next request on. --all revokes every
-token, even if the token file was tampered with and no token is accepted any more. The
-logins of a principal at upstream servers stay; "retort auth logout" removes them.`,
+		Use: "revoke NAME|ID", Short: "Revoke all access tokens of a user, or a single token by its id", Args: cobra.MaximumNArgs(1),
+		Long: `Retort processes that are running refuse a revoked token from the next request on. With --all, the command
+revokes the tokens of all users. This also works if somebody has tampered with the token file and Retort
+accepts no token any more. The command does not remove the logins of the user at MCP servers. To remove
+these logins, use retort auth logout.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return core.Errorf(core.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
@@ -155,7 +157,7 @@ logins of a principal at upstream servers stay; "retort auth logout" removes the
 			return err
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "every token")
+	c.Flags().BoolVar(&all, "all", false, "revoke the access tokens of all users")
 	offerJSON(c)
 	return c
 }

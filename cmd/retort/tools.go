@@ -22,7 +22,7 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	var trust []string
 	var export string
 	c := &cobra.Command{
-		Use: "tools [SERVER]", Short: "Show servers, their tools, token costs and health", Args: cobra.MaximumNArgs(1),
+		Use: "tools [SERVER]", Short: "Show the MCP servers, their tools, their token costs and whether they work", Args: cobra.MaximumNArgs(1),
 		Example: "  retort tools --changed\n  retort tools --trust github.create_issue\n" +
 			"  retort tools --export ./tools_registry",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,10 +53,15 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().BoolVar(&changed, "changed", false, "show how tools differ from their trusted definitions")
-	c.Flags().StringArrayVar(&trust, "trust", nil, "show the changes of SERVER or SERVER.TOOL and trust its current definition (repeatable)")
-	c.Flags().StringVar(&export, "export", "", "write the definitions of all tools, with learned types, to a folder for toolDefinitions")
-	c.Flags().BoolVar(&yes, "yes", false, "with --trust: do not ask for confirmation")
+	c.Flags().BoolVar(&changed, "changed", false,
+		"show how the definitions of tools have changed since you trusted them")
+	c.Flags().StringArrayVar(&trust, "trust", nil,
+		"show how the tools of SERVER, or the tool SERVER.TOOL, have changed, and trust the current definitions "+
+			"(repeatable)")
+	c.Flags().StringVar(&export, "export", "",
+		"write the definitions of all tools, with learned types, to this folder, which the setting "+
+			"toolDefinitions can read")
+	c.Flags().BoolVar(&yes, "yes", false, "with --trust: trust the definitions without asking for confirmation")
 	return c
 }
 

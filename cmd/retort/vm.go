@@ -22,11 +22,13 @@ func (a vmCommands) command() *cobra.Command {
 func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
-		Use: "setup", Short: "Prepare virtual machines for the sandbox vm", Args: cobra.NoArgs,
-		Long: `Finds a kernel, or downloads one from the packages of Debian or Ubuntu without installing it.
-Starts a machine for each runtime, and one for commands if the settings allow any, and saves the memory of each.
-Resumes a copy of each machine to check that it works. Programs then run in copies of these machines
-(sandboxMode: vm, or auto). You can repeat the command: machines that exist and work are kept.`,
+		Use: "setup", Short: "Prepare the virtual machines that the sandbox vm uses", Args: cobra.NoArgs,
+		Long: `The command looks for a Linux kernel on this machine. If it finds no kernel, it downloads one from a
+package of Debian or Ubuntu. It does not install this kernel on the machine. The command starts a virtual machine for each
+runtime, and saves the memory of this machine. If the settings allow commands, the command also prepares a
+virtual machine for commands. To check each saved machine, the command resumes a copy of it. With
+sandboxMode vm or auto, programs run in such copies. You can repeat the command. It keeps saved machines
+that work.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say, done := a.startProgress("preparing")
 			defer done()
@@ -42,7 +44,8 @@ Resumes a copy of each machine to check that it works. Programs then run in copi
 			return nil
 		},
 	}
-	c.Flags().StringVar(&kernel, "kernel", "", "folder with boot/vmlinuz-* and lib/modules/*, such as an unpacked package")
+	c.Flags().StringVar(&kernel, "kernel", "",
+		"folder with the files boot/vmlinuz-* and lib/modules/* of a kernel, such as an unpacked package")
 	offerJSON(c)
 	return c
 }

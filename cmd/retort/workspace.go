@@ -17,7 +17,7 @@ import (
 type workspaceCommands struct{ *app }
 
 func (a workspaceCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "workspace", Short: "List and export the files that programs stored"}
+	c := &cobra.Command{Use: "workspace", Short: "List, export and remove the files that programs have stored"}
 	c.AddCommand(a.listWorkspaceCommand(), a.exportWorkspaceCommand(), a.collectGarbageCommand())
 	return c
 }
@@ -25,7 +25,7 @@ func (a workspaceCommands) command() *cobra.Command {
 func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
-		Use: "ls", Short: "List the sessions that have files, or the files of one session", Args: cobra.NoArgs,
+		Use: "ls", Short: "List all sessions that have files, or list the files of a single session", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
 			if session == "" && glob == "" {
@@ -42,8 +42,8 @@ func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 			return a.printFiles(list)
 		},
 	}
-	c.Flags().StringVar(&session, "session", "", "list the files of this session")
-	c.Flags().StringVar(&glob, "glob", "", "list only files that match, such as *.csv or results/**")
+	c.Flags().StringVar(&session, "session", "", "list the files of the session with this name")
+	c.Flags().StringVar(&glob, "glob", "", "list only files that match this pattern, such as *.csv or results/**")
 	offerJSON(c)
 	return c
 }
@@ -51,9 +51,10 @@ func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 func (a workspaceCommands) exportWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
-		Use: "export DIR", Short: "Write files into a new folder, with personal values in place of tokens", Args: cobra.ExactArgs(1),
-		Long: `Writes the files of a session into a new folder. Tokens in them, such as [EMAIL_1], are replaced by
-their values. The files are for a person, so the command asks in a terminal first.`,
+		Use: "export DIR", Short: "Write the files of a session to a new folder, with real personal values in place of tokens", Args: cobra.ExactArgs(1),
+		Long: `The command writes the files of a session to a new folder. In the new files, the real values replace
+tokens such as [EMAIL_1]. The files are meant for a person, so the command first asks for confirmation in
+a terminal.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tty, err := openTerminal()
 			if err != nil {
@@ -79,8 +80,9 @@ their values. The files are for a person, so the command asks in a terminal firs
 			return nil
 		},
 	}
-	c.Flags().StringVar(&session, "session", "", "export the files of this session; the session default if not given")
-	c.Flags().StringVar(&glob, "glob", "", "export only files that match, such as *.csv or results/**")
+	c.Flags().StringVar(&session, "session", "",
+		"export the files of this session; without this flag, the command exports the files of the session named default")
+	c.Flags().StringVar(&glob, "glob", "", "export only files that match this pattern, such as *.csv or results/**")
 	offerJSON(c)
 	return c
 }
@@ -123,10 +125,11 @@ func (a workspaceCommands) collectGarbageCommand() *cobra.Command {
 	var dry bool
 	kept := config.Settings{}.WithDefaults().Workspace
 	c := &cobra.Command{
-		Use: "gc", Short: "Remove files that have reached the age in the settings", Args: cobra.NoArgs,
-		Long: fmt.Sprintf(`Removes results that were too large to return after workspace.results (%d days), whole sessions that
-nobody has used for workspace.sessions (%d days), and the oldest results beyond workspace.size
-(%d GB). Files that a running program uses are kept. A serving engine does this every hour.`,
+		Use: "gc", Short: "Remove files that are older than the settings allow", Args: cobra.NoArgs,
+		Long: fmt.Sprintf(`The command removes results that were too large to return, after the time in workspace.results (%d days).
+It removes a whole session after the time in workspace.sessions without use (%d days). If all saved
+results together are larger than workspace.size (%d GB), it removes the oldest results. The command does
+not remove files that a running program uses. While Retort serves clients, it does the same every hour.`,
 			kept.Results/(24*time.Hour), kept.Sessions/(24*time.Hour), kept.Size>>30),
 		RunE: func(*cobra.Command, []string) error {
 			swept, err := admin.SweepWorkspaces(engine.Config{Files: a.configs, Home: a.home}, dry)
@@ -150,7 +153,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be removed")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print what the command would remove, without removing it")
 	offerJSON(c)
 	return c
 }

@@ -29,6 +29,7 @@ type ToolQuery struct {
 type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
 	Total    int          `json:"total"`            // how many tools match
+	Others   []string     `json:"others,omitempty"` // example calls of the tools whose definitions are left out, to save tokens
 	More     int          `json:"more,omitempty"`   // how many of them are left out, because they match less well
 	Skills   []FoundSkill `json:"skills,omitempty"` // that fit the question, the best first
 	Warnings []string     `json:"warnings,omitempty"`

@@ -164,11 +164,11 @@ func (e *Engine) Decide(id, digest string, a Answer) error {
 // Search returns the tools that match a description of what they do.
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	found, err := e.pipeline.Search(ctx, q)
-	e.log.Debug("searched", "found", len(found.Tools), "total", found.Total)
+	e.log.Debug("searched", "found", len(found.Tools)+len(found.Others), "total", found.Total)
 	if err != nil {
 		return found, err
 	}
-	return plainError(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)))
+	return plainError(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)+len(found.Others)))
 }
 
 // Describe returns the typed definitions of tools, whose names may have any spelling. The server's name can be

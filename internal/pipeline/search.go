@@ -29,12 +29,9 @@ const (
 	// result names the servers that are still missing.
 	searchPatience = 3 * time.Second
 
-	// searchTokens bounds the complete definitions in one search result that a model reads, in tokens. The tools after
-	// these are described by one line each.
-	searchTokens = 100
-	// signatures is the number of tools in one search result that have at least a signature. The others have the names
-	// of their parameters.
-	signatures = 2
+	// searchTokens bounds all definitions in one search result that a model reads, in tokens. Tools whose definitions
+	// do not fit are named in FoundTools.Others.
+	searchTokens = 250
 )
 
 // Search finds tools and describes each in the detail that the query asks for. Tools that match much less well than
@@ -43,8 +40,9 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	return p.findTools(ctx, q, searchTokens)
 }
 
-// findTools finds tools like Search. The complete definitions in its result have at most room tokens.
-func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, room int) (core.FoundTools, error) {
+// findTools finds tools like Search. All definitions in its result together have at most limit tokens, except that the
+// best tool always has its definition.
+func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, limit int) (core.FoundTools, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
 		q.Limit = defaultHits
@@ -78,7 +76,7 @@ func (p *Pipeline) findTools(ctx context.Context, q core.ToolQuery, room int) (c
 	}
 	found.More = max(0, found.Total-len(found.Tools))
 	if q.Detail == core.DetailFull {
-		p.addDefinitions(tools, answer.Hits, q.Language, &found, room)
+		p.addDefinitions(tools, answer.Hits, q.Language, &found, limit)
 	}
 	if q.Server == "" && q.Category == "" && q.Text != "" {
 		found.Skills = p.findSkills(q)
@@ -100,32 +98,23 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 	return f
 }
 
-// addDefinitions adds the definitions of the tools that a search has found. From the first that does not fit into room
-// tokens, the definitions are short, and a warning says so.
-func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, room int) {
-	short := 0
+// addDefinitions adds the definitions of the tools that a search has found, in order, as long as together they have at
+// most limit tokens. It moves the first tool whose definition does not fit, and all tools after it, to found.Others. The
+// best tool always keeps its definition, even if that definition alone exceeds the limit.
+func (p *Pipeline) addDefinitions(tools *core.Toolset, hits []search.ToolHit, lang core.Language, found *core.FoundTools, limit int) {
 	for i, hit := range hits {
 		definition := p.completeDefinition(tools, hit.Tool, lang, bindings.Compact)
-		n, fits := ledger.FitsLimit(definition, room)
-		if short > 0 || i > 0 && !fits { // the best one is always complete
-			definition = p.shortDefinition(tools, hit.Tool, lang, i >= signatures && room != math.MaxInt)
-			short++
+		n, fits := ledger.FitsLimit(definition, limit)
+		if i > 0 && !fits {
+			found.Tools = found.Tools[:i]
+			for _, other := range hits[i:] {
+				found.Others = append(found.Others, bindings.BriefCall(tools, other.Tool, lang))
+			}
+			return
 		}
-		room -= n
+		limit -= n
 		found.Tools[i].Definition = definition
 	}
-	if short > 0 {
-		found.Warnings = append(found.Warnings, fmt.Sprintf("the last %d are abridged", short))
-	}
-}
-
-// shortDefinition returns the signature of a tool. If brief is true, it returns only the names of the tool's parameters and
-// its summary, except for Python and with a template of the project.
-func (p *Pipeline) shortDefinition(tools *core.Toolset, t *core.Tool, lang core.Language, brief bool) string {
-	if brief && lang != core.Python && p.Stub == nil {
-		return bindings.BriefCall(tools, t) + " // " + bindings.SummaryLine(t)
-	}
-	return p.renderStub(tools, t, lang, bindings.Signature)
 }
 
 // completeDefinition returns the definition of a tool with everything that is known of it.

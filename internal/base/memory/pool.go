@@ -197,12 +197,24 @@ func (h *MemoryHold) TryGrow(n int64) bool {
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// ExtendHold adds the amount n to the hold if the pool has enough left. It does so even if requests are waiting or the
-// owner exceeds its share.
-func (h *MemoryHold) ExtendHold(n int64) bool {
+// ExtendUpTo enlarges the hold by n or, if the pool has less than n left, by all that is left. It returns the amount
+// added. It never waits, even if other requests are waiting, and it may take the owner above its share.
+func (h *MemoryHold) ExtendUpTo(n int64) int64 {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
-	return h.extendBy(n)
+	n = max(0, min(n, h.pool.total-h.pool.used))
+	h.extendBy(n)
+	return n
+}
+
+// Amount returns the amount that is held. A nil MemoryHold holds nothing.
+func (h *MemoryHold) Amount() int64 {
+	if h == nil {
+		return 0
+	}
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	return h.n
 }
 
 func (h *MemoryHold) extendBy(n int64) bool {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"retort/internal/base/memory"
 	"retort/internal/core"
 )
 
@@ -31,11 +30,7 @@ const (
 // nothing.
 type spoolDir struct {
 	SpoolOptions
-	room *memory.MemoryPool // unreserved part of Bytes
-
-	mu    sync.Mutex
-	whole int           // number of completely stored messages that are not closed yet
-	freed chan struct{} // closed and replaced by a new channel whenever a message frees its space
+	room *spoolRoom
 }
 
 // newSpool returns the folder for messages that are too large for memory, or nil if the settings name none. It
@@ -52,28 +47,7 @@ func newSpool(o SpoolOptions) *spoolDir {
 	if o.Above <= 0 {
 		o.Above = defaultAbove
 	}
-	return &spoolDir{SpoolOptions: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
-}
-
-// noteChange adds the argument more, which may be negative, to the number of completely stored messages. It also
-// wakes the goroutines that wait for space on disk.
-func (s *spoolDir) noteChange(more int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.whole += more
-	close(s.freed)
-	s.freed = make(chan struct{})
-}
-
-// nextFreed returns a channel that is closed when a complete message frees its space, or nil if no message is
-// complete. Incomplete messages do not count, because they may all be waiting for space.
-func (s *spoolDir) nextFreed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.whole == 0 {
-		return nil
-	}
-	return s.freed
+	return &spoolDir{SpoolOptions: o, room: newSpoolRoom(o.Bytes, o.Above)}
 }
 
 // fitsSpool reports whether a message of n bytes belongs into the spool (the folder for large messages), because it
@@ -85,12 +59,10 @@ func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 type spooledMessage struct {
 	envelopeReader
 	spool          *spoolDir
-	held           *memory.MemoryHold // disk space that is reserved for the message
-	kept           int64              // number of bytes reserved so far
+	held           *spoolHold // disk space of the message
 	file           *os.File
 	size           int64
 	closed         sync.Once
-	whole          bool     // the message is counted in spoolDir.whole
 	outlineGivenUp bool     // the outline became too large, so ids continues without it
 	ids            idFinder // finds the id of the message once the outline is given up
 
@@ -119,11 +91,8 @@ var (
 	errBrokenOff = errors.New("broken off")
 )
 
-// Write adds bytes to the message.
+// Write adds bytes to the message. Their space on disk must be reserved.
 func (m *spooledMessage) Write(p []byte) (int, error) {
-	if !m.reserveRoom(int64(len(p))) {
-		return 0, errSpoolFull
-	}
 	m.size += int64(len(p))
 	if rest := m.envelopeReader.writeBytes(p); errors.Is(m.err, errBulky) {
 		if !m.outlineGivenUp {
@@ -135,46 +104,20 @@ func (m *spooledMessage) Write(p []byte) (int, error) {
 	return m.file.Write(p)
 }
 
-// reserveRoom reserves space on disk for n more bytes of the message. It returns false if there is not enough space.
-func (m *spooledMessage) reserveRoom(n int64) bool {
-	more := m.size + n - m.kept
-	if more <= 0 {
-		return true
+// writePiece writes a piece of the message to the file. It waits for the piece's turn in the account a, and while the
+// folder is full, for room. If the message cannot be stored, the piece is only counted.
+func (m *spooledMessage) writePiece(ctx context.Context, a memoryAccount, p []byte) {
+	if m.full == nil && !m.held.growTo(ctx, m.size+int64(len(p))) {
+		m.full = errSpoolFull
+		_ = m.Close()
 	}
-	if !m.held.ExtendHold(more) {
-		return false
-	}
-	m.kept += more
-	return true
-}
-
-// awaitRoom waits until there is space on disk for n more bytes, and reserves it. It gives up if ctx ends, if no
-// completely stored message is left that could free its space, or if the message can never fit.
-func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
-	for m.full == nil && m.size+n <= m.spool.Bytes {
-		freed := m.spool.nextFreed()
-		if m.reserveRoom(n) || freed == nil {
-			return
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// writePiece writes a piece of the message to the file. If the message cannot be stored, the piece is only counted.
-func (m *spooledMessage) writePiece(p []byte) {
 	if m.full != nil {
 		m.skipped += int64(len(p))
 		return
 	}
+	defer a.waitForTurn(ctx)()
 	if _, err := m.Write(p); err != nil {
 		m.full = err
-		if errors.Is(err, errSpoolFull) {
-			m.skipped += int64(len(p))
-		}
 		_ = m.Close()
 	}
 }
@@ -189,11 +132,6 @@ func (m *spooledMessage) breakOff(cause error) {
 func (m *spooledMessage) Close() (err error) {
 	m.closed.Do(func() {
 		m.held.Free()
-		if m.whole {
-			m.spool.noteChange(-1)
-		} else {
-			m.spool.noteChange(0)
-		}
 		if m.file == nil {
 			return
 		}
@@ -208,9 +146,7 @@ func (m *spooledMessage) Close() (err error) {
 // end; any other error means that the rest will not arrive. A message that cannot be stored is read and discarded, up
 // to limit times skipFactor bytes.
 //
-// While the folder is full, readMessage waits for room. For a message that would fit into memory, it waits until ctx
-// ends; for a larger one, only as long as other messages will free their space. While it waits, the message holds no
-// space that others wait for.
+// While the folder is full, readMessage waits for room; see spoolRoom.takeFirst and spoolHold.growTo.
 func (s *spoolDir) readMessage(
 	ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64,
 ) *spooledMessage {
@@ -218,16 +154,12 @@ func (s *spoolDir) readMessage(
 		envelopeReader: envelopeReader{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))},
 		spool:          s,
 	}
-	if m.held, m.full = s.room.TakeBytes(ctx, a.server, s.Above); m.full == nil {
-		m.kept = min(s.Above, s.Bytes)
+	if m.held, m.full = s.room.takeFirst(ctx, a.server, s.Above); m.full == nil {
 		m.file, m.full = s.createFile()
 	}
 	part, err := head, error(nil)
 	for ; err == nil; part, err = next() {
-		m.awaitRoom(ctx, int64(len(part)))
-		done := a.waitForTurn(ctx)
-		m.writePiece(part)
-		done()
+		m.writePiece(ctx, a, part)
 		if m.skipped > max(skipFactor*limit, leastSkip) {
 			m.breakOff(errEndless)
 			return m
@@ -236,9 +168,8 @@ func (s *spoolDir) readMessage(
 	if !errors.Is(err, io.EOF) {
 		m.breakOff(err)
 	}
-	m.held.Shrink(m.size)
-	if m.whole = m.broken == nil && m.full == nil; m.whole {
-		s.noteChange(1)
+	if m.broken == nil && m.full == nil {
+		m.held.finish(m.size)
 	}
 	return m
 }

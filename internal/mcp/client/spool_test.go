@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"retort/internal/core"
 )
@@ -229,26 +231,108 @@ func TestLargeOverHTTP(t *testing.T) {
 	}
 }
 
+// endMessage is the reader of a message that is complete with its head.
+func endMessage() ([]byte, error) { return nil, io.EOF }
+
 // TestSpoolFull checks that two answers without disk space get different errors: one that is larger than the whole
 // folder for large messages, and one for which other answers leave no room.
 func TestSpoolFull(t *testing.T) {
-	s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
-	other, err := s.room.TakeBytes(t.Context(), "other", 2<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := func() ([]byte, error) { return nil, io.EOF }
-	for size, want := range map[int]string{3 << 20: "use up the shared limit of 4 MB", 5 << 20: "exceeds the limit of 4 MB"} {
-		m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
-		if got := m.sizeError(1 << 20).Error(); !strings.Contains(got, want) {
-			t.Errorf("%d bytes: %s", size, got)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+		other, err := s.room.takeFirst(t.Context(), "other", 2<<20)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for size, want := range map[int]string{3 << 20: "use up the shared limit of 4 MB", 5 << 20: "exceeds the limit of 4 MB"} {
+			m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), size), endMessage, 1<<20)
+			if got := m.sizeError(1 << 20).Error(); !strings.Contains(got, want) {
+				t.Errorf("%d bytes: %s", size, got)
+			}
+		}
+		other.Free()
+		if m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), endMessage, 1<<20); m.full != nil {
+			t.Errorf("with room again: %v", m.full)
+		} else if err := m.Close(); err != nil || s.room.UsedBytes() != 0 {
+			t.Error(err, s.room.UsedBytes())
+		}
+	})
+}
+
+// readPieces returns a reader of n pieces of a message. Each piece has size bytes, and none is returned before the
+// channel begin is closed.
+func readPieces(begin <-chan struct{}, n, size int) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		<-begin
+		if n--; n < 0 {
+			return nil, io.EOF
+		}
+		return bytes.Repeat([]byte(" "), size), nil
 	}
-	other.Free()
-	if m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), whole, 1<<20); m.full != nil {
-		t.Errorf("with room again: %v", m.full)
-	} else if err := m.Close(); err != nil {
-		t.Error(err)
+}
+
+// TestSpoolSharesRoom checks that messages that arrive at the same time all become complete, although their beginnings
+// take up all the space that they share. Of messages that need nearly all of it, all but the last fail.
+func TestSpoolSharesRoom(t *testing.T) {
+	for name, c := range map[string]struct{ messages, pieces, failed int }{
+		"slightly larger than the first reservation": {messages: 64, pieces: 5},
+		"half of the space":                          {messages: 6, pieces: 32},
+		"more than half of the space":                {messages: 2, pieces: 36},
+		"nearly all of the space":                    {messages: 3, pieces: 63, failed: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const first = 1 << 20
+				s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: first, Bytes: 16 * first})
+				begin, failed := make(chan struct{}), make(chan *spooledMessage, c.messages)
+				for i := range c.messages {
+					go func() {
+						a := memoryAccount{server: fmt.Sprint("s", i%8)}
+						m := s.readMessage(t.Context(), a, nil, readPieces(begin, c.pieces, first/4), first)
+						if m.full != nil {
+							failed <- m
+						}
+						_ = m.Close()
+					}()
+				}
+				synctest.Wait()
+				began := time.Now()
+				close(begin)
+				synctest.Wait()
+				if len(failed) != c.failed || s.room.UsedBytes() != 0 || len(s.room.queue) != 0 || time.Since(began) != 0 {
+					t.Errorf("%d of %d failed, want %d; %d bytes in use after %v", len(failed), c.messages, c.failed, s.room.UsedBytes(), time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestSpoolStall checks that a message whose server stops sending does not make others wait forever, neither at their
+// beginning nor later.
+func TestSpoolStall(t *testing.T) {
+	for name, size := range map[string]int{"no space for the beginning": 4 << 20, "no space to grow": 15 << 18} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 18, Bytes: 4 << 20})
+				ctx, cancel := context.WithCancel(t.Context())
+				stopped := func() ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
+				go func() {
+					m := s.readMessage(ctx, memoryAccount{server: "stopped"}, bytes.Repeat([]byte(" "), size), stopped, 1<<20)
+					_ = m.Close()
+				}()
+				synctest.Wait()
+				began := time.Now()
+				m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), 2<<20), endMessage, 1<<20)
+				if took := time.Since(began); took != spoolStall || !errors.Is(m.full, errSpoolFull) {
+					t.Errorf("after %v: %v", took, m.full)
+				}
+				_ = m.Close()
+				cancel()
+				synctest.Wait()
+				if used := s.room.UsedBytes(); used != 0 {
+					t.Errorf("%d bytes in use", used)
+				}
+			})
+		})
 	}
 }
 
@@ -257,11 +341,10 @@ func TestSpoolFull(t *testing.T) {
 func TestSpoolWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
-		none := func() ([]byte, error) { return nil, io.EOF }
-		first := s.readMessage(t.Context(), memoryAccount{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		first := s.readMessage(t.Context(), memoryAccount{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), endMessage, 1<<20)
 		var second *spooledMessage
 		go func() {
-			second = s.readMessage(t.Context(), memoryAccount{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), none, 1<<20)
+			second = s.readMessage(t.Context(), memoryAccount{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), endMessage, 1<<20)
 		}()
 		synctest.Wait()
 		if first.full != nil || second != nil {
@@ -277,7 +360,7 @@ func TestSpoolWaits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var third *spooledMessage
 		go func() {
-			third = s.readMessage(ctx, memoryAccount{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+			third = s.readMessage(ctx, memoryAccount{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), endMessage, 1<<20)
 		}()
 		synctest.Wait()
 		cancel()

@@ -51,7 +51,8 @@ func TestCompactIsNotPossible(t *testing.T) {
 	}
 }
 
-// TestBriefCall checks that a brief call names all parameters, and which of them are optional.
+// TestBriefCall checks that a brief call names all parameters, and which of them are optional. A server
+// cannot make it long.
 func TestBriefCall(t *testing.T) {
 	tool := func(name, properties, required string) *core.Tool {
 		return &core.Tool{Server: "crm", Name: name, TypeScript: name, Python: name, InputSchema: []byte(
@@ -61,11 +62,17 @@ func TestBriefCall(t *testing.T) {
 	many := `"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"string"},"f":{"type":"string"},"x-y":{"type":"string"}`
 	tools := []*core.Tool{
 		tool("get", `"id":{"type":"string"},"fields":{"type":"array"}`, `"id"`), tool("search", many, `"b"`), tool("ping", "", ""),
+		tool("fill", `"a":{"type":"string"},"`+strings.Repeat("x", 10_000)+`":{"type":"string"}`, ""),
 	}
 	ts := core.NewToolset([]*core.ToolServer{{Name: "crm", TypeScript: "crm", Python: "crm", Tools: tools}})
-	for i, want := range []string{"crm.get(id, fields?)", `crm.search({a?, b, c?, d?, e?, f?, "x-y"?})`, "crm.ping()"} {
-		if got := BriefCall(ts, tools[i]); got != want {
-			t.Errorf("got %s, want %s", got, want)
+	for lang, want := range map[core.Language][]string{
+		core.TypeScript: {"crm.get(id, fields?)", `crm.search({a?, b, c?, d?, e?, f?, "x-y"?})`, "crm.ping()", "crm.fill({a?, …})"},
+		core.Python:     {"crm.get(id, fields=...)", `crm.search(b, a=..., c=..., d=..., e=..., f=..., **{"x-y": ...})`, "crm.ping()", "crm.fill(a=..., …)"},
+	} {
+		for i := range tools {
+			if got := BriefCall(ts, tools[i], lang); got != want[i] {
+				t.Errorf("%s: got %s, want %s", lang, got, want[i])
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/core"
@@ -67,31 +68,66 @@ func PositionalCall(ts *core.Toolset, t *core.Tool) string {
 	return orderedCall(ts.QualifiedName(t), buildTypes(t))
 }
 
-// maxBriefNames bounds the number of parameters that BriefCall names.
-const maxBriefNames = 20
+// maxBriefBytes bounds the names of parameters in a call that BriefCall returns, in bytes. Servers choose these names, so
+// without a bound a server could fill the model's context.
+const maxBriefBytes = 300
 
-// BriefCall returns the call of a tool with the names of its parameters, without their types: as in PositionalCall or, if
-// that is not possible, as one object, such as crm.searchRecords({objectType, filters?}).
-func BriefCall(ts *core.Toolset, t *core.Tool) string {
-	if call := PositionalCall(ts, t); call != "" {
+// BriefCall returns a short example call of a tool, with the names of its parameters but not their types. In Python, the
+// call has keyword arguments: crm.search_records(objectType, filters=...). In TypeScript, it has positional arguments if
+// the tool can be called with them (see PositionalCall), and otherwise one object:
+// crm.searchRecords({objectType, filters?}). An ellipsis stands for names that do not fit into maxBriefBytes.
+func BriefCall(ts *core.Toolset, t *core.Tool, lang core.Language) string {
+	if lang == core.Python {
+		return pythonName(ts, t) + "(" + joinWithin(keywordNames(t), maxBriefBytes) + ")"
+	}
+	name := ts.QualifiedName(t)
+	if call := PositionalCall(ts, t); call != "" && len(call) <= len(name)+maxBriefBytes {
 		return call
 	}
+	if names := parameterNames(t); len(names) > 0 {
+		return name + "({" + joinWithin(names, maxBriefBytes) + "})"
+	}
+	return name + "()"
+}
+
+// joinWithin joins names with commas. If they have more than maxBytes bytes, it replaces the last names by an ellipsis.
+func joinWithin(names []string, maxBytes int) string {
+	for i, name := range names {
+		if maxBytes -= len(name) + len(", "); maxBytes < 0 {
+			return strings.Join(append(slices.Clone(names[:i]), "…"), ", ")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// parameterNames returns the names of a tool's parameters. Optional ones end with a question mark.
+func parameterNames(t *core.Tool) []string {
 	var names []string
 	for _, f := range buildTypes(t).input.node.fields {
-		if len(names) == maxBriefNames {
-			names = append(names, "…")
-			break
-		}
 		name := bareName(f.name)
 		if !f.required {
 			name += "?"
 		}
 		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ts.QualifiedName(t) + "()"
+	return names
+}
+
+// keywordNames returns the names of a tool's parameters for Python: first the required ones, then the optional ones, and
+// last those that are not Python identifiers.
+func keywordNames(t *core.Tool) []string {
+	var required, optional, other []string
+	for _, f := range buildTypes(t).input.node.fields {
+		switch {
+		case !isIdentifier(f.name):
+			other = append(other, "**{"+quoteString(f.name)+": ...}")
+		case f.required:
+			required = append(required, f.name)
+		default:
+			optional = append(optional, f.name+"=...")
+		}
 	}
-	return ts.QualifiedName(t) + "({" + strings.Join(names, ", ") + "})"
+	return slices.Concat(required, optional, other)
 }
 
 func orderedCall(name string, types *toolTypes) string {

@@ -400,6 +400,9 @@ func (c *guestContainer) Close() error {
 // Gone implements warmpool.Guest.
 func (c *guestContainer) Gone() <-chan struct{} { return c.gone }
 
+// Bounds implements warmpool.Guest.
+func (c *guestContainer) Bounds() string { return "container" }
+
 // Kill implements warmpool.Guest. It first closes the input, so that the guest exits by itself, which costs the
 // daemon less than killing it. A guest that does not exit within closeGrace is killed.
 func (c *guestContainer) Kill() {

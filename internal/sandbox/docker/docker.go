@@ -130,7 +130,8 @@ func (b *dockerBackend) openPool() *warmpool.Backend {
 		go b.Capabilities() // which removes what they have left
 	}
 	return warmpool.New(warmpool.Options{
-		Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.closeBackend,
+		Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Changing: true, Command: b.runCommand,
+		Closed: b.closeBackend,
 	})
 }
 
@@ -167,7 +168,7 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 	}
 	return warmpool.GuestKind{
 		Runtime: name, Start: start, Within: importTimeout, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead,
-		Bounds: "container", Relayed: m.network != nil,
+		Relayed: m.network != nil,
 	}
 }
 
@@ -178,7 +179,7 @@ const (
 	doubtedAge = time.Second
 )
 
-// Capabilities implements sandbox.Backend.
+// Capabilities returns the capabilities of the backend. It checks the daemon if the last check was too long ago.
 func (b *dockerBackend) Capabilities() sandbox.Capabilities {
 	b.mu.Lock()
 	defer b.mu.Unlock()

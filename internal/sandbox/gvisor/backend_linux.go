@@ -63,8 +63,7 @@ func New(o Options) *warmpool.Backend {
 		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
 	return warmpool.New(warmpool.Options{
-		Kind: kind, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
-		Closed: b.close,
+		Kind: kind, Kinds: kinds, Capabilities: b.findCapabilities, Command: b.runCommand, Closed: b.close,
 	})
 }
 
@@ -89,8 +88,7 @@ func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) war
 		return g, nil
 	}
 	return warmpool.GuestKind{
-		Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm,
-		Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.interpreterNetwork(i) != nil,
+		Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: b.interpreterNetwork(i) != nil,
 	}
 }
 

@@ -107,6 +107,11 @@ func (g *guestContainer) Kill() { _ = g.cmd.Process.Kill() }
 // Gone implements warmpool.Guest.
 func (g *guestContainer) Gone() <-chan struct{} { return g.gone }
 
+// Bounds implements warmpool.Guest.
+func (g *guestContainer) Bounds() string {
+	return "rlimits, watcher, and a control group where there is one"
+}
+
 // awaitExit waits until the container has ended and removes its files.
 func (g *guestContainer) awaitExit() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState

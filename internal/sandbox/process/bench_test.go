@@ -39,7 +39,7 @@ func BenchmarkRunReturn1(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.kinds[quickjs].pool.ReadyItems()) > 0 })
+		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.ReadyGuests(quickjs)) > 0 })
 		b.StartTimer()
 		started := time.Now()
 		runOnce(b, prepare(b, backend), "return 1")
@@ -72,7 +72,7 @@ func benchmarkCalls(b *testing.B, code string) {
 	for b.Loop() {
 		b.StopTimer()
 		s := prepare(b, backend)
-		testenv.FallsAsleep(s.(*childSandbox).child.cmd.Process.Pid)
+		testenv.FallsAsleep(childOf(s).cmd.Process.Pid)
 		b.StartTimer()
 		runOnce(b, s, code)
 	}

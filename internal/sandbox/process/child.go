@@ -1,14 +1,15 @@
 package process
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,11 +17,9 @@ import (
 	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/warmpool"
-	"retort/internal/sandbox/wire"
 )
 
 const (
-	greeting = time.Minute // maximum time from the start of a child until it is ready for a program
 	// minSampledRuntime is the shortest running time of a program for which its peak memory is measured. For a
 	// shorter program, measuring would take about as long as the program itself. Its report states the memory that
 	// the child process used before the program arrived.
@@ -29,14 +28,15 @@ const (
 	helperThreads = 128
 )
 
-// guestChild represents a child process that runs a guest.
+// guestChild implements warmpool.Guest with a child process.
 type guestChild struct {
+	kind      *childKind
 	cmd       *exec.Cmd
-	pipes     *pipeConn
-	conn      *wire.FrameConn
+	in, out   *os.File // ends of the pipes from and to the child
 	stderr    *procgroup.StderrHead
 	peak      warmpool.MemoryPeak
 	group     *procgroup.ChildGroup
+	killing   sync.Once
 	presetFor core.Limits    // limits that were set for the child's control group before a program arrived
 	began     time.Time      // time at which the child received its program
 	footing   baselineMemory // memory and threads of the child when its program arrived
@@ -45,12 +45,15 @@ type guestChild struct {
 	listener  *os.File       // socket over which the child sends its network listener; nil without network access
 }
 
-// spawnChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
-// a program.
-func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
+// supplyChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
+// a program. If the child that probeMachine started is still there, it returns that.
+func (b *Backend) supplyChild(k *childKind) (*warmpool.ReadyGuest, error) {
 	found := b.check()
 	if found.refusal != nil {
 		return nil, found.refusal
+	}
+	if err := k.checkFound(); err != nil {
+		return nil, err
 	}
 	if k.runtime == quickjs {
 		select {
@@ -64,7 +67,7 @@ func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 
 // startGreeted starts a child and waits for its greeting, the message that it is ready for a program. If the harness,
 // the code that runs programs in the child, has been compiled already, the child gets the compiled harness.
-func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
+func (b *Backend) startGreeted(k *childKind, weak bool) (*warmpool.ReadyGuest, error) {
 	if code := b.compiledHarness(k, weak); code != nil {
 		if c, err := b.greetChild(k.withArgument(CompiledArgument), weak, code); err == nil {
 			return c, nil
@@ -75,30 +78,21 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 }
 
 // greetChild starts a child and waits for its greeting, the message that it is ready for a program. The argument code
-// holds the compiled harness, the code that runs programs in the child, which greetChild sends first. If code is nil,
-// it sends nothing.
-func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
-	c, err := b.startChild(k, weak)
+// holds the compiled harness, the code that runs programs in the child, or is nil.
+func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*warmpool.ReadyGuest, error) {
+	var c *guestChild
+	ready, err := b.StartGuest(warmpool.GuestKind{
+		Runtime: k.runtime, Within: b.greeting, Harness: code,
+		Start: func(context.Context) (_ warmpool.Guest, err error) {
+			c, err = b.startChild(k, weak)
+			return c, err
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(b.greeting, c.Kill)
-	defer b.trackStarting(c)()
-	if code != nil {
-		_ = c.conn.SendFrame(wire.HarnessFrame(code)) // the next call reports a failure
-	}
-	_, err = wire.ReadGreeting(c.conn)
-	inTime := late.Stop()
-	if err == nil && inTime {
-		c.presetLimits(b.limits, k.plan.Processes)
-		return c, nil
-	}
-	c.Kill()
-	<-c.exited
-	if !inTime {
-		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.stderrSuffix())
-	}
-	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
+	c.presetLimits(b.limits, k.plan.Processes)
+	return ready, nil
 }
 
 // refusedWalls reports whether err means that the operating system refused the child's confinement, which this package
@@ -130,7 +124,7 @@ func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser,
 	}
 	limitHelper(c.cmd.Process.Pid, most)
 	c.group.SetLimits(most, core.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
-	return c.pipes, nil
+	return c, nil
 }
 
 // oneThread is the environment variable that makes the Go runtime of a child run Go code on one thread at a time.
@@ -138,7 +132,15 @@ func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser,
 // Interpreters such as Python do not get the variable, because programs can see their environment.
 const oneThread = "GOMAXPROCS=1"
 
-func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
+func (b *Backend) startChild(k *childKind, weak bool) (_ *guestChild, err error) {
+	if !b.enter() {
+		return nil, warmpool.ErrClosed
+	}
+	defer func() {
+		if err != nil {
+			b.children.Done()
+		}
+	}()
 	in, toChild, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -153,9 +155,10 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
 		return nil, err
 	}
-	c := &guestChild{cmd: cmd, stderr: &procgroup.StderrHead{}, exited: make(chan struct{}), listener: listener}
-	c.pipes = &pipeConn{child: c, in: fromChild, out: toChild}
-	c.conn = wire.NewConn(c.pipes)
+	c := &guestChild{
+		kind: k, cmd: cmd, in: fromChild, out: toChild, stderr: &procgroup.StderrHead{}, exited: make(chan struct{}),
+		listener: listener,
+	}
 	cmd.Path = sameProgram(cmd.Path)
 	cmd.Env, cmd.Dir = []string{oneThread}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
@@ -171,25 +174,59 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 		closeFile(listener)
 		return nil, err
 	}
-	b.children.Go(func() {
-		_ = c.cmd.Wait() // how it ended is in ProcessState
-		if c.oomKilled = c.group.IsOutOfMemory(); c.oomKilled {
-			c.peak.Note(c.group.PeakBytes())
-		}
-		c.group.Remove()
-		closeFile(c.listener)
-		close(c.exited)
-	})
+	go func() {
+		defer b.children.Done()
+		c.awaitExit()
+	}()
 	return c, nil
 }
 
-// Kill ends the child without waiting for its end. It is idempotent.
-func (c *guestChild) Kill() { _ = c.conn.Close() }
+// awaitExit waits until the child has ended and collects its exit status.
+func (c *guestChild) awaitExit() {
+	_ = c.cmd.Wait() // how it ended is in ProcessState
+	if c.oomKilled = c.group.IsOutOfMemory(); c.oomKilled {
+		c.peak.Note(c.group.PeakBytes())
+	}
+	c.group.Remove()
+	closeFile(c.listener)
+	close(c.exited)
+}
 
-// endChild kills the child process. It is called when the child's connection is closed.
-func (c *guestChild) endChild() {
+func (c *guestChild) Read(b []byte) (int, error)  { return c.in.Read(b) }
+func (c *guestChild) Write(b []byte) (int, error) { return c.out.Write(b) }
+
+// Close implements warmpool.Guest.
+func (c *guestChild) Close() error {
+	c.Kill()
+	return nil
+}
+
+// Kill implements warmpool.Guest. It also closes the connection to the child.
+func (c *guestChild) Kill() {
+	c.killing.Do(func() {
+		c.measureMemory()
+		_ = c.cmd.Process.Kill()
+		_, _ = c.out.Close(), c.in.Close()
+	})
+}
+
+// Gone implements warmpool.Guest.
+func (c *guestChild) Gone() <-chan struct{} { return c.exited }
+
+// Limit implements warmpool.Guest.
+func (c *guestChild) Limit(l core.Limits) {
+	c.setLimits(l, c.kind.plan.Processes)
+	c.began = time.Now()
+	c.peak.Note(c.residentBefore())
+}
+
+// Bounds implements warmpool.Guest.
+func (c *guestChild) Bounds() string { return c.group.DescribeLimits() }
+
+// Peak implements warmpool.Guest.
+func (c *guestChild) Peak() int64 {
 	c.measureMemory()
-	_ = c.cmd.Process.Kill()
+	return c.peak.Bytes()
 }
 
 // measureMemory records the child's peak memory, unless its program has run for too short a time (minSampledRuntime).
@@ -203,28 +240,4 @@ func (c *guestChild) measureMemory() {
 // child must have exited.
 func (c *guestChild) stderrSuffix() string {
 	return exitcause.FirstStderrLine(c.stderr.String())
-}
-
-func (c *guestChild) IsAlive() bool {
-	select {
-	case <-c.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// pipeConn represents the connection to a child. Closing it kills the child.
-type pipeConn struct {
-	child   *guestChild
-	in, out *os.File
-}
-
-func (p *pipeConn) Read(b []byte) (int, error)  { return p.in.Read(b) }
-func (p *pipeConn) Write(b []byte) (int, error) { return p.out.Write(b) }
-
-func (p *pipeConn) Close() error {
-	p.child.endChild()
-	_ = p.out.Close()
-	return p.in.Close()
 }

@@ -34,11 +34,10 @@ func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, er
 	return p, nil
 }
 
-// Start implements sandbox.CommandStarter. It starts a confined child, which then executes the command. The command
-// gets only its arguments, its input and its folders.
-func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
-	b := s.backend
-	found, absent := b.commands.FindCommand(c.Name)
+// startCommand starts a confined child, which then executes the command, and waits for its end. The command gets only
+// its arguments, its input and its folders.
+func (b *Backend) startCommand(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+	found, absent := b.options.Commands.FindCommand(c.Name)
 	if absent != nil {
 		return sandbox.CommandResult{}, absent
 	}
@@ -58,27 +57,8 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	for _, f := range c.Folders {
 		plan.Mounts = append(plan.Mounts, confine.PlanMount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
 	}
-	limits, leave, refused := s.enterRunning()
-	if refused != nil {
-		return sandbox.CommandResult{}, refused
-	}
-	defer leave()
-	plan.Data, plan.Seconds = memoryAllowance(limits)+spareMapping, int64(processorTime(limits)/time.Second)
-	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
-}
-
-// enterRunning registers a host command that a program starts, so that Backend.Close waits until leave is called. It
-// returns an error if the program has already ended.
-func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused *core.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.backend.mu.Lock()
-	defer s.backend.mu.Unlock()
-	if !s.used || s.closed || s.over || s.backend.closed {
-		return limits, nil, core.Errorf(core.KindCancelled, "process.command", "the program has ended")
-	}
-	s.backend.children.Add(1)
-	return s.limits.WithDefaults(core.DefaultLimits()), s.backend.children.Done, nil
+	plan.Data, plan.Seconds = memoryAllowance(l)+spareMapping, int64(processorTime(l)/time.Second)
+	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, l)
 }
 
 // runCommand runs a command in its own child process, enforces the limits and waits for its end.

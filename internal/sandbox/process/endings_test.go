@@ -24,6 +24,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
 	"retort/internal/sandbox"
+	"retort/internal/sandbox/warmpool"
 	"retort/internal/sandbox/wire"
 )
 
@@ -36,6 +37,11 @@ func self(t *testing.T, role ...string) []string {
 		t.Fatal(err)
 	}
 	return append([]string{path}, role...)
+}
+
+// childOf returns the child process of a sandbox.
+func childOf(s sandbox.Sandbox) *guestChild {
+	return s.(interface{ Guest() warmpool.Guest }).Guest().(*guestChild)
 }
 
 func runWith(t *testing.T, b *Backend, code string, l core.Limits) sandbox.RunReport {
@@ -250,7 +256,7 @@ func TestKilledChild(t *testing.T) {
 	}
 	defer s.Close()
 	host := sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-		_ = s.(*childSandbox).child.cmd.Process.Kill()
+		_ = childOf(s).cmd.Process.Kill()
 		<-ctx.Done() // the call is cancelled, since nobody is left to answer
 		return core.CallResult{}, ctx.Err()
 	})
@@ -269,7 +275,7 @@ func TestCloseEndsChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := prepared.(*childSandbox).child
+	c := childOf(prepared)
 	if err := prepared.Close(); err != nil {
 		t.Error(err)
 	}
@@ -281,8 +287,8 @@ func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
 	for range 3 {
-		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.kinds[quickjs].pool.ReadyItems()) > 0 })
-		c := b.kinds[quickjs].pool.ReadyItems()[0]
+		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.ReadyGuests(quickjs)) > 0 })
+		c := b.ReadyGuests(quickjs)[0].(*guestChild)
 		_ = c.cmd.Process.Kill()
 		<-c.exited
 		if r := runWith(t, b, "return 1", core.Limits{}); r.Status != core.StatusOK {
@@ -310,7 +316,7 @@ func TestChildEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	pid := s.(*childSandbox).child.cmd.Process.Pid
+	pid := childOf(s).cmd.Process.Pid
 	look := func(host sandbox.HostFunc) {
 		r, err := s.Run(context.Background(), core.CheckedProgram{Code: "await callMCPTool('x')"}, host)
 		if err != nil || r.Status != core.StatusOK {
@@ -461,7 +467,7 @@ func host(arguments ...string) {
 		if err != nil {
 			panic(err)
 		}
-		pids = append(pids, s.(*childSandbox).child.cmd.Process.Pid)
+		pids = append(pids, childOf(s).cmd.Process.Pid)
 		go func() {
 			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: code}, sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 				inCall <- struct{}{}
@@ -471,11 +477,11 @@ func host(arguments ...string) {
 	}
 	<-inCall
 	<-inCall
-	if !testenv.Poll(func() bool { return len(b.kinds[name].pool.ReadyItems()) >= 2 }) {
+	if !testenv.Poll(func() bool { return len(b.ReadyGuests(name)) >= 2 }) {
 		panic("no children wait")
 	}
-	for _, c := range b.kinds[name].pool.ReadyItems() {
-		pids = append(pids, c.cmd.Process.Pid)
+	for _, g := range b.ReadyGuests(name) {
+		pids = append(pids, g.(*guestChild).cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)
 	testenv.Hang()

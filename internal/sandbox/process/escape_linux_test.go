@@ -16,6 +16,7 @@ import (
 	"retort/internal/sandbox/confine"
 	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/sandboxtest"
 )
 
@@ -23,14 +24,21 @@ import (
 func TestEscapes(t *testing.T) {
 	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno", "command"} {
 		t.Run(profile, func(t *testing.T) {
-			b := New(Options{Warm: -1})
+			b := newWithKind(Options{Warm: -1}, native(t, profile, "probe", profile))
 			defer b.Close()
-			b.kinds[profile] = native(t, profile, "probe", profile)
-			b.openPool(b.kinds[profile], Options{Warm: -1})
-			b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{profile}} }
 			sandboxtest.CheckEscapes(t, b, profile)
 		})
 	}
+}
+
+// newWithKind returns a backend that has the children of kind k for the only runtime.
+func newWithKind(o Options, k *childKind) *Backend {
+	b := newBackend(o, procgroup.OpenGroups())
+	b.kinds[k.runtime] = k
+	p := b.poolOptions()
+	p.Capabilities = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{k.runtime}} }
+	b.Open(p)
+	return b
 }
 
 // native returns the description of children that run native code: this test binary in one of its roles. They are

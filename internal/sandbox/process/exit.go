@@ -10,13 +10,14 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// explainExit sets the status and error in the argument end, for a program whose child exited by itself.
-func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
-	c := s.child
+// Explain implements warmpool.Guest.
+func (c *guestChild) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	<-c.exited
 	state, stderr := c.cmd.ProcessState, c.stderr.String()
 	switch {
-	case c.oomKilled || s.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
+	case c.began.IsZero():
+		end.Error = c.startError()
+	case c.oomKilled || c.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 	case state.UserTime()+state.SystemTime() >= processorTime(p.Limits):
@@ -24,17 +25,30 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 		end.Error = core.Errorf(core.KindLimit, "process.run", "the program used more than its %v of processor time", processorTime(p.Limits)).
 			WithHint("make fewer or smaller steps, or use a longer timeout_ms")
 	default:
-		end.Status, end.Error = core.StatusError, s.exitError(state, stderr, p.Name)
+		end.Status, end.Error = core.StatusError, c.exitError(state, stderr, p.Name)
 	}
 }
 
+// startError returns the error for a child that ended before a program arrived, or nil if the engine killed it without
+// standard error that says more.
+func (c *guestChild) startError() *core.Error {
+	state, detail := c.cmd.ProcessState, c.stderrSuffix()
+	switch {
+	case c.oomKilled || signalOf(state) != syscall.SIGKILL:
+		return core.Errorf(core.KindRuntime, "process.run", "the sandbox's process ended (%s)%s", state, detail)
+	case detail != "":
+		return core.Errorf(core.KindRuntime, "process.run", "the sandbox's process wrote%s", detail)
+	}
+	return nil
+}
+
 // exitError returns the error for a child that ended without exceeding a limit.
-func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *core.Error {
+func (c *guestChild) exitError(state *os.ProcessState, stderr, file string) *core.Error {
 	signal := signalOf(state)
 	return exitcause.ExplainExit(exitcause.RuntimeExit{
 		Op: "process.run", Subject: "the sandbox's process", State: state.String(), Signal: signal,
-		Killed: signal == syscall.SIGKILL, Stderr: stderr, File: file, Runtime: s.kind.runtime, Native: s.kind.native,
-		Crashed: s.kind.crashed,
+		Killed: signal == syscall.SIGKILL, Stderr: stderr, File: file, Runtime: c.kind.runtime, Native: c.kind.native,
+		Crashed: c.kind.crashed,
 	})
 }
 

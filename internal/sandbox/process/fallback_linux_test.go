@@ -168,13 +168,10 @@ func allConfined(t *testing.T) {
 func escapesConfined(t *testing.T) {
 	for _, profile := range testedRuntimes {
 		t.Run(profile, func(t *testing.T) {
-			b := New(Options{Warm: -1, Fallback: FallbackAll})
-			defer b.Close()
 			k := native(t, profile, "probe", profile)
 			k.plan.Argv[0], k.plan.Harness = k.plan.Mounts[slices.IndexFunc(k.plan.Mounts, isProbe)].Source, ""
-			b.kinds[profile] = k
-			b.openPool(k, Options{Warm: -1})
-			b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{profile}} }
+			b := newWithKind(Options{Warm: -1, Fallback: FallbackAll}, k)
+			defer b.Close()
 			// Threads are counted by the watcher instead.
 			sandboxtest.CheckEscapes(t, b, profile, "a thousand threads")
 		})
@@ -183,7 +180,7 @@ func escapesConfined(t *testing.T) {
 }
 
 func pythonConfined(t *testing.T) {
-	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}}, nil)
+	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}}, nil).open()
 	defer b.Close()
 	sandboxtest.PythonEscapes(t, b, `attempt("a thousand threads", threads)`)
 	r := inRuntime(t, b, "python", "import threading\nstop = threading.Event()\nfor i in range(200): threading.Thread(target=stop.wait).start()\nawait sleep(1e6)", core.Limits{})

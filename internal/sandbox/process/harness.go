@@ -36,12 +36,13 @@ func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil
 	}
-	if k.harness.children.Add(1) == 2 {
-		b.children.Go(func() {
+	if k.harness.children.Add(1) == 2 && b.enter() {
+		go func() {
+			defer b.children.Done()
 			if code, err := b.compileHarness(k, weak); err == nil { // else the next children do without
 				k.harness.code.Store(&code)
 			}
-		})
+		}()
 	}
 	if code := k.harness.code.Load(); code != nil {
 		return *code
@@ -56,7 +57,7 @@ func (b *Backend) compileHarness(k *childKind, weak bool) ([]byte, error) {
 	}
 	defer c.Kill()
 	defer time.AfterFunc(b.greeting, c.Kill).Stop()
-	code, err := io.ReadAll(io.LimitReader(c.pipes, wire.MaxHarness+1))
+	code, err := io.ReadAll(io.LimitReader(c, wire.MaxHarness+1))
 	if err != nil {
 		return nil, err
 	}

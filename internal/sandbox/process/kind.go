@@ -7,7 +7,6 @@ import (
 
 	"retort/internal/sandbox/confine"
 	"retort/internal/sandbox/exitcause"
-	"retort/internal/sandbox/warmpool"
 )
 
 // childKind describes one kind of children: the program that they run and their confinement.
@@ -15,7 +14,6 @@ type childKind struct {
 	runtime string
 	command []string // command line of the child, which starts this binary again
 	plan    confine.SandboxPlan
-	pool    *warmpool.WarmPool[*guestChild]
 	// harness holds the compiled harness, the code that runs programs in the guest. It is nil if the guest cannot
 	// compile its harness.
 	harness *compiledHarness

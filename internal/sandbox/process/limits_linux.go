@@ -77,6 +77,11 @@ func setLimit(pid, resource int, most uint64) {
 // memoryAllowance returns how much resident memory a child may use above its baseline, in bytes.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead }
 
+// Watch implements warmpool.ProgramWatcher.
+func (c *guestChild) Watch(l core.Limits, cancel context.CancelCauseFunc) (stop func()) {
+	return c.watchLimits(l, c.kind.plan.Processes, cancel)
+}
+
 // watchLimits cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
 // runtime's own limits and those of the control group act first. The returned function stop ends the watching and
 // waits until that has happened.
@@ -146,9 +151,6 @@ func checkComputeTime(computed time.Duration, l core.Limits) error {
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
-
-// measures is true, because on this system watchLimits measures the processor time of programs.
-const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if
 // the process is gone.

@@ -2,14 +2,10 @@
 
 package process
 
-import (
-	"context"
-
-	"retort/internal/core"
-)
+import "retort/internal/core"
 
 // The runtime in the child limits memory by itself here, and the deadline ends
-// everything else.
+// everything else. A guestChild is no warmpool.ProgramWatcher here, so the wire measures the computing time.
 
 type baselineMemory struct{}
 
@@ -19,11 +15,3 @@ func (*guestChild) exceededMemory(core.Limits) bool { return false }
 func (*guestChild) residentBefore() int64           { return 0 }
 func limitHelper(int, int64)                        {}
 func highWater(int) int64                           { return 0 }
-
-// measures is false, because on this system watchLimits does not measure the processor time of programs.
-// wire.ServeProgram, which exchanges messages with the guest, measures it instead.
-const measures = false
-
-func (c *guestChild) watchLimits(core.Limits, int, context.CancelCauseFunc) (stop func()) {
-	return func() {}
-}

@@ -11,6 +11,7 @@ import (
 
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
+	"retort/internal/sandbox"
 	"retort/internal/sandbox/procgroup"
 )
 
@@ -47,18 +48,14 @@ func TestMemoryWithoutGroups(t *testing.T) {
 func mappedByRuntime(t *testing.T, runtime string) int64 {
 	o := optionsFor(t, runtime)
 	o.Warm = -1
-	b := newBackend(o, nil)
+	b := newBackend(o, nil).open()
 	defer b.Close()
-	k := b.kinds[runtime]
-	if err := k.checkFound(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := b.spawnChild(k)
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Kill()
-	mapped := footingOf(c.cmd.Process.Pid).data
+	defer s.Close()
+	mapped := footingOf(childOf(s).cmd.Process.Pid).data
 	t.Logf("%d MB are mapped before the program arrives", mapped>>20)
 	return mapped
 }
@@ -75,7 +72,7 @@ func checkMemoryLimit(t *testing.T, runtime string, groups bool, above int64) {
 		g = procgroup.OpenGroups()
 		bounds = (&procgroup.ChildGroup{GroupSet: g}).DescribeLimits()
 	}
-	b := newBackend(o, g)
+	b := newBackend(o, g).open()
 	defer b.Close()
 	for _, memory := range []int64{64 << 20, 128 << 20, 256 << 20, 512 << 20} {
 		if memory > 64<<20 && (runtime != "node" || memory != 512<<20) && !testenv.Full() {

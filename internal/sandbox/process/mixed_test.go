@@ -25,7 +25,7 @@ type ending struct {
 func endings() []ending {
 	cancelled := func(_ sandbox.Sandbox, cancel func()) { cancel() }
 	closed := func(s sandbox.Sandbox, _ func()) { _ = s.Close() }
-	killed := func(s sandbox.Sandbox, _ func()) { _ = s.(*childSandbox).child.cmd.Process.Kill() }
+	killed := func(s sandbox.Sandbox, _ func()) { _ = childOf(s).cmd.Process.Kill() }
 	return []ending{
 		{js: "return 1", py: "result = 1", status: core.StatusOK},
 		{js: "await callMCPTool('x'); return 1", py: "call_mcp_tool('x')", status: core.StatusOK},

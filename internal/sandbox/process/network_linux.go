@@ -92,15 +92,13 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections accepts the network connections that the program opens, and lets h serve them if h is a
-// sandbox.ConnectionProxy. The returned function shut closes all connections and waits until none is left.
-func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
+// ForwardConnections implements warmpool.ConnectionForwarder.
+func (c *guestChild) ForwardConnections(proxy sandbox.ConnectionProxy) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {
 		return func() {}
 	}
-	proxy, ok := h.(sandbox.ConnectionProxy)
-	if !ok {
+	if proxy == nil {
 		_ = l.Close()
 		return func() {}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
-	"retort/internal/sandbox"
 	"retort/internal/sandbox/confine"
 	"retort/internal/sandbox/interpreter"
 	"retort/internal/sandbox/runtimes"
@@ -14,13 +13,10 @@ import (
 
 // TestNetworkedEscapes checks that a program with network access can reach its ToolHost but has no other way out.
 func TestNetworkedEscapes(t *testing.T) {
-	b := New(Options{Warm: -1})
-	defer b.Close()
 	k := native(t, "python", "probe", "python")
 	k.plan.Network = confine.Handed
-	b.kinds["python"] = k
-	b.openPool(k, Options{Warm: -1})
-	b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{"python"}} }
+	b := newWithKind(Options{Warm: -1}, k)
+	defer b.Close()
 	sandboxtest.NetworkedEscapes(t, b, "python")
 }
 

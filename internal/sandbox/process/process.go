@@ -5,11 +5,9 @@
 package process
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,20 +69,18 @@ type Options struct {
 	Commands hostcmd.CommandSet
 }
 
-// Backend implements sandbox.Backend with child processes. It is safe for concurrent use.
+// Backend implements sandbox.Backend with child processes. It is safe for concurrent use. Its methods Prepare, Parse
+// and Close are those of the embedded warmpool.Backend, which owns the children of programs.
 type Backend struct {
+	warmpool.Backend
+	options  Options
 	kinds    map[string]*childKind
-	fallback FallbackMode
-	proxies  bool
 	limits   core.Limits // limits that are set for a child before its program arrives
-	commands hostcmd.CommandSet
 	spawner  *procgroup.ChildSpawner
+	greeting time.Duration // maximum time from the start of a child until it is ready for a program
 	// check returns which confinement this machine allows. The first call waits until probeMachine knows that.
-	check             func() machineState
-	first             chan *guestChild // holds the child that probeMachine started, until a program gets it
-	greeting          time.Duration
-	have              func() sandbox.Capabilities
-	capabilitiesKnown chan struct{} // closed when the capabilities are known, so that have returns without waiting
+	check func() machineState
+	first chan *warmpool.ReadyGuest // holds the child that probeMachine started, until a program gets it
 
 	// scratch is the directory for the harnesses of interpreters that see the host's files. It is not used with full
 	// confinement.
@@ -92,11 +88,8 @@ type Backend struct {
 	made    sync.Once
 
 	mu       sync.Mutex
-	parsed   parsedChildren
-	running  map[*childSandbox]struct{}
-	expected map[*guestChild]struct{} // children that have been started and are not ready for a program yet
 	closed   bool
-	children sync.WaitGroup // counts the children that have been started and not been waited for yet
+	children sync.WaitGroup // counts the child processes and the tasks that start them
 }
 
 // machineState describes which confinement this machine allows. If it is not full confinement, machineState also
@@ -111,15 +104,13 @@ type machineState struct {
 var _ sandbox.Backend = (*Backend)(nil)
 
 // New returns a Backend and starts children in the background. The caller must close the Backend.
-func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
+func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()).open() }
 
+// newBackend returns a Backend that is not open yet.
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	b := &Backend{
-		spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{},
-		capabilitiesKnown: make(chan struct{}),
-		kinds:             map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
-		limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1),
-		greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime},
+		spawner: procgroup.New(g), kinds: map[string]*childKind{}, limits: o.Limits.WithDefaults(core.DefaultLimits()),
+		first: make(chan *warmpool.ReadyGuest, 1), greeting: time.Minute,
 	}
 	b.check = sync.OnceValue(b.probeMachine)
 	command := o.Command
@@ -141,30 +132,39 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 			b.kinds[i.Runtime] = interpreterKind(i, command, b.harnessDir, o.Network)
 		}
 	}
-	b.have = sync.OnceValue(func() sandbox.Capabilities { return b.findCapabilities(o.Interpreters) })
-	for _, k := range b.kinds {
-		b.openPool(k, o)
-	}
+	b.options = o
 	return b
 }
 
-// openPool creates the pool in which children of one kind wait for programs.
-func (b *Backend) openPool(k *childKind, o Options) {
-	warm, most := o.Warm, o.MaxWarm
-	if warm == 0 {
-		warm = 2
+// open starts children for the kinds of b.
+func (b *Backend) open() *Backend {
+	b.Open(b.poolOptions())
+	return b
+}
+
+// poolOptions describes to the pool how to start children and what they can do.
+func (b *Backend) poolOptions() warmpool.Options {
+	o := warmpool.Options{
+		Kind: kind, Capabilities: b.findCapabilities, Label: b.labelReports, Command: b.startCommand, Folders: true,
+		Closed: b.closeBackend,
 	}
-	if most == 0 {
-		most = 8
+	for _, k := range b.kinds {
+		o.Kinds = append(o.Kinds, b.poolKind(k))
 	}
-	if o.Once {
-		warm, most = min(warm, 1), 1
+	return o
+}
+
+// idleExitDelay is how long a child whose program has ended lives on before it is killed. Killing it immediately would
+// take a processor from the process that reads the result. The delay is shorter than the pause after which the pool
+// starts another child, so that the old child is gone before the new one starts.
+const idleExitDelay = 5 * time.Millisecond
+
+func (b *Backend) poolKind(k *childKind) warmpool.GuestKind {
+	return warmpool.GuestKind{
+		Runtime: k.runtime, Supply: func() (*warmpool.ReadyGuest, error) { return b.supplyChild(k) },
+		Warm: b.options.Warm, MaxWarm: b.options.MaxWarm, Ahead: !k.native && !b.options.Lazy, Once: b.options.Once,
+		Eager: true, Linger: idleExitDelay,
 	}
-	warm = max(warm, 0)
-	k.pool = warmpool.NewPool(warmpool.PoolOptions[*guestChild]{
-		Start: func() (*guestChild, error) { return b.spawnChild(k) }, Least: warm, Most: max(warm, most),
-		Lazy: k.native || o.Lazy, Once: o.Once,
-	})
 }
 
 // probeMachine starts a child to find out which confinement this machine allows.
@@ -179,9 +179,10 @@ func (b *Backend) probeMachine() machineState {
 		return machineState{} // each start reports what is wrong
 	}
 	cause, hint := findRemedy(err.Error())
-	if b.fallback == FallbackNone {
+	if b.options.Fallback == FallbackNone {
 		return machineState{refusal: core.Errorf(
-			core.KindSandboxUnavailable, "process", "this machine does not allow the sandbox: %s (%v)", cause, err,
+			core.KindSandboxUnavailable, "process", "this machine does not allow the sandbox: %s (%s)", cause,
+			core.AsError(err).Message,
 		).WithHint("%s", hint)}
 	}
 	if c, err := b.startGreeted(k, true); err == nil {
@@ -190,37 +191,30 @@ func (b *Backend) probeMachine() machineState {
 	return machineState{weak: true, why: cause + "; " + hint}
 }
 
-// Kind implements sandbox.Backend.
-func (b *Backend) Kind() sandbox.BackendKind { return kind }
-
-// Capabilities implements sandbox.Backend.
-func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
-
-// findCapabilities determines the capabilities of the backend once. It does not notice interpreters that are
-// installed later.
-func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
-	defer close(b.capabilitiesKnown)
+// findCapabilities determines the capabilities of the backend. It does not notice interpreters that are installed
+// later.
+func (b *Backend) findCapabilities() sandbox.Capabilities {
 	found := b.check()
 	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
 		have.Strength = strengthWeak
 		have.Warning = "the confinement is weak: no namespaces, because " + found.why
 	}
-	have.Proxies = hasWalls && !found.weak && b.proxies
+	have.Proxies = hasWalls && !found.weak && b.options.Network != nil
 	have.Runtimes = []string{quickjs}
-	for _, i := range interpreters {
+	for _, i := range b.options.Interpreters {
 		if !hasWalls {
 			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are available only on Linux")})
 		} else if _, err := i.FindProgram(); err != nil {
 			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
-		} else if found.weak && b.fallback != FallbackAll {
+		} else if found.weak && b.options.Fallback != FallbackAll {
 			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
 		} else {
 			have.Runtimes = append(have.Runtimes, i.Runtime)
 		}
 	}
 	slices.Sort(have.Runtimes)
-	b.commands.AddToCapabilities(&have)
+	b.options.Commands.AddToCapabilities(&have)
 	return have
 }
 
@@ -241,115 +235,36 @@ func tooWeak(runtime, why string) *core.Error {
 		WithHint("fix that, or allow a weaker sandbox in the settings: sandboxFallback: all")
 }
 
-// Prepare implements sandbox.Backend. It takes a child that is ready, or waits until one has started.
-func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
-	have, err := b.haveSoon(ctx)
-	if err != nil {
-		return nil, unavailableError(ctx, err)
+// labelReports returns the name of the backend and the warning, or "", for the reports of programs.
+func (b *Backend) labelReports() (backend, warning string) {
+	if b.check().weak {
+		return weakly, "the sandbox was weak: this machine refuses namespaces; run `retort doctor` to see why"
 	}
-	if have.Unavailable != nil {
-		return nil, have.Unavailable
-	}
-	if !slices.Contains(have.Runtimes, s.Runtime) {
-		return nil, core.Errorf(core.KindSandboxUnavailable, "process.prepare", "%s has no runtime %q", kind.Title(), s.Runtime).
-			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
-	}
-	k := b.kinds[s.Runtime]
-	if err := k.checkFound(); err != nil {
-		return nil, err
-	}
-	c := b.parsed.takeChild(s)
-	if c == nil {
-		if c, err = k.pool.Take(ctx); err != nil {
-			return nil, unavailableError(ctx, err)
-		}
-	}
-	sandbox := &childSandbox{backend: b, kind: k, child: c, limits: s.Limits}
+	return name, ""
+}
+
+// enter registers a child process, or a task that starts one, so that closing the backend waits until it has called
+// b.children.Done. It reports false if the backend is closed.
+func (b *Backend) enter() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		c.Kill()
-		return nil, unavailableError(ctx, warmpool.ErrClosed)
+	if !b.closed {
+		b.children.Add(1)
 	}
-	b.running[sandbox] = struct{}{}
-	return sandbox, nil
+	return !b.closed
 }
 
-// haveSoon returns the capabilities that the backend has. If the backend is still finding out which confinement this
-// machine allows, haveSoon waits, but only until ctx ends, and then returns the error of ctx.
-func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
-	select {
-	case <-b.capabilitiesKnown:
-		return b.have(), nil
-	default:
-	}
-	found := make(chan sandbox.Capabilities, 1)
-	go func() { found <- b.have() }()
-	select {
-	case have := <-found:
-		return have, nil
-	case <-ctx.Done():
-		return sandbox.Capabilities{}, ctx.Err()
-	}
-}
-
-// trackStarting registers a child that is not ready yet, so that Close ends it.
-func (b *Backend) trackStarting(c *guestChild) (done func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		c.Kill()
-	}
-	b.expected[c] = struct{}{}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.expected, c)
-	}
-}
-
-func unavailableError(ctx context.Context, err error) *core.Error {
-	if ctx.Err() != nil {
-		return core.Errorf(core.KindCancelled, "process.prepare", "the execution was cancelled")
-	}
-	return core.Errorf(core.KindSandboxUnavailable, "process.prepare", "no sandbox could be started: %w", err)
-}
-
-// Close implements sandbox.Backend.
-func (b *Backend) Close() error {
+// closeBackend waits for the children that the pool does not own, such as helpers, and removes what the backend has
+// made. All guests must have ended.
+func (b *Backend) closeBackend() error {
 	b.mu.Lock()
 	b.closed = true
-	running := make([]*childSandbox, 0, len(b.running))
-	for s := range b.running {
-		running = append(running, s)
-	}
-	for c := range b.expected {
-		c.Kill()
-	}
 	b.mu.Unlock()
-	for _, k := range b.kinds {
-		k.pool.Close()
-	}
-	b.parsed.closeAll()
-	select {
-	case c := <-b.first:
-		c.Kill()
-	default:
-	}
-	for _, s := range running {
-		_ = s.Close()
-	}
 	b.children.Wait()
 	b.spawner.Close()
 	b.made.Do(func() {})
 	b.scratch.remove()
 	return nil
-}
-
-func (b *Backend) forgetSandbox(s *childSandbox) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.running, s)
 }
 
 // rootDir returns the working directory of children, the root of the file system.

@@ -16,7 +16,7 @@ func TestWaitingWakesNobody(t *testing.T) {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
 			o.Warm = -1
-			b := newBackend(o, nil)
+			b := newBackend(o, nil).open()
 			defer b.Close()
 			l := core.DefaultLimits()
 			s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
@@ -24,7 +24,7 @@ func TestWaitingWakesNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			pid := s.(*childSandbox).child.cmd.Process.Pid
+			pid := childOf(s).cmd.Process.Pid
 			// After a quick answer a guest waits in another way.
 			code := "await callMCPTool('x'); await callMCPTool('x')"
 			if runtime == "python" {

@@ -81,8 +81,7 @@ func (b *vmBackend) openPool() *warmpool.Backend {
 	}
 	b.saveOnUse(forCommands, nil)
 	return warmpool.New(warmpool.Options{
-		Kind: kind, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
-		Closed: b.closeBackend,
+		Kind: kind, Kinds: kinds, Capabilities: b.findCapabilities, Command: b.runCommand, Closed: b.closeBackend,
 	})
 }
 
@@ -106,7 +105,6 @@ func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpoo
 	return warmpool.GuestKind{
 		Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm,
 		Relayed: i != nil && i.Proxied && b.Network != nil,
-		Bounds:  "the machine's memory, watcher, and a control group where there is one",
 	}
 }
 

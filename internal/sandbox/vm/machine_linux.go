@@ -326,6 +326,11 @@ func (m *virtualMachine) Kill() { _ = m.cmd.Process.Kill() }
 // Gone implements warmpool.Guest.
 func (m *virtualMachine) Gone() <-chan struct{} { return m.gone }
 
+// Bounds implements warmpool.Guest.
+func (m *virtualMachine) Bounds() string {
+	return "the machine's memory, watcher, and a control group where there is one"
+}
+
 func (m *virtualMachine) awaitExit() {
 	_ = m.cmd.Wait() // how it ended is in ProcessState
 	close(m.over)

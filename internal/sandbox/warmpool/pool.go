@@ -130,12 +130,12 @@ func (p *WarmPool[T]) quietPeriod() time.Duration {
 	return refillDelay
 }
 
-// AllowRefill lets the pool start replacements soon. It is called when the receiver of an item no longer needs the
-// processor to itself.
+// AllowRefill lets a pool with the option Calm start replacements soon. It is called when the receiver of an item no
+// longer needs the processor to itself.
 func (p *WarmPool[T]) AllowRefill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
+	if p.Calm && !p.closed {
 		p.later.Reset(refillDelay)
 	}
 }

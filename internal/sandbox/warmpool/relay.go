@@ -3,15 +3,20 @@ package warmpool
 import (
 	"context"
 	"sync"
+	"time"
 
 	"retort/internal/sandbox"
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayedGuest represents a guest behind a relay. The relay multiplexes the protocol of package wire and the
-// program's network connections over one stream.
-type relayedGuest struct {
-	Guest
+// closeTimeout bounds how long a program's connections may take to close after the program has ended. Then the guest
+// is killed.
+const closeTimeout = time.Second
+
+// guestRelay represents the connection to a guest behind a relay. The relay multiplexes the protocol of package wire
+// and the program's network connections over one stream.
+type guestRelay struct {
+	guest Guest
 	mux   *mux.StreamMux
 	first *mux.MuxStream
 
@@ -20,8 +25,8 @@ type relayedGuest struct {
 	all   sync.WaitGroup       // counts the connections that are being served
 }
 
-func relayGuest(g Guest) *relayedGuest {
-	r := &relayedGuest{Guest: g}
+func relayGuest(g Guest) *guestRelay {
+	r := &guestRelay{guest: g}
 	r.mux = mux.New(g, r.acceptConnection)
 	r.first = r.mux.FirstStream()
 	go func() { _ = r.mux.ServeFrames() }() // it ends with the guest, and the wire with it
@@ -29,14 +34,17 @@ func relayGuest(g Guest) *relayedGuest {
 }
 
 // Read reads from the guest's protocol stream.
-func (r *relayedGuest) Read(b []byte) (int, error) { return r.first.Read(b) }
+func (r *guestRelay) Read(b []byte) (int, error) { return r.first.Read(b) }
 
 // Write writes to the guest's protocol stream.
-func (r *relayedGuest) Write(b []byte) (int, error) { return r.first.Write(b) }
+func (r *guestRelay) Write(b []byte) (int, error) { return r.first.Write(b) }
+
+// Close closes the connection to the guest, which ends the guest.
+func (r *guestRelay) Close() error { return r.guest.Close() }
 
 // acceptConnection serves a connection that the program has opened. It closes the connection if there is no proxy to
 // serve it.
-func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
+func (r *guestRelay) acceptConnection(l *mux.MuxStream) {
 	defer l.Close()
 	r.mu.Lock()
 	serve := r.serve
@@ -50,12 +58,19 @@ func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
 	}
 }
 
-// forwardConnections lets the proxy serve the connections that a program opens. The proxy is h, if h is a
-// sandbox.ConnectionProxy. The returned function shut closes all connections and waits until none is left.
-func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
-	r, ok := g.(*relayedGuest)
-	proxy, is := h.(sandbox.ConnectionProxy)
-	if !ok || !is {
+// forwardConnections lets h serve the connections that the program opens, if h is a sandbox.ConnectionProxy. The
+// returned function shut closes all connections and waits until none is left.
+func (m *ReadyGuest) forwardConnections(h sandbox.ToolHost) (shut func()) {
+	if m.forwarder == nil {
+		return func() {}
+	}
+	proxy, _ := h.(sandbox.ConnectionProxy)
+	return m.forwarder.ForwardConnections(proxy)
+}
+
+// ForwardConnections implements ConnectionForwarder.
+func (r *guestRelay) ForwardConnections(proxy sandbox.ConnectionProxy) (shut func()) {
+	if proxy == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -63,11 +78,13 @@ func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
 	return func() {
 		cancel()
 		r.setHandler(nil)
+		late := time.AfterFunc(closeTimeout, r.guest.Kill) // should the relay not listen to anybody
+		defer late.Stop()
 		r.all.Wait()
 	}
 }
 
-func (r *relayedGuest) setHandler(serve func(*mux.MuxStream)) {
+func (r *guestRelay) setHandler(serve func(*mux.MuxStream)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.serve = serve

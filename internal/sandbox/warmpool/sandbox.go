@@ -12,21 +12,18 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// closeTimeout bounds how long a program's connections may take to close after the program has ended. Then the guest
-// is killed.
-const closeTimeout = time.Second
-
 // pooledSandbox implements the sandbox of one program with a guest from a pool.
 type pooledSandbox struct {
 	backend *Backend
 	kind    *guestPool
-	member  *greetedGuest
+	member  *ReadyGuest
 	spec    sandbox.SandboxSpec
-	warning string
+	label   string // name of the backend for the report
+	warning string // warning for the report, or ""
 
 	mu     sync.Mutex
 	used   bool
-	over   bool // the program has ended
+	over   bool // the program has ended, so the guest is killed soon
 	closed bool
 	cancel context.CancelCauseFunc // cancels the running program; nil while no program runs
 }
@@ -40,26 +37,39 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbo
 	}
 	defer s.backend.forgetSandbox(s)
 	defer s.kind.pool.AllowRefill()
-	defer s.finishRun()
+	defer s.releaseGuest()
 	p.Limits = p.Limits.WithDefaults(s.spec.Limits).WithDefaults(core.DefaultLimits())
 	s.member.guest.Limit(p.Limits)
-	shut := forwardConnections(s.member.guest, h)
-	end, err := wire.ServeProgram(ctx, s.member.conn, p, h)
-	late := time.AfterFunc(closeTimeout, s.member.guest.Kill) // should its relay not listen to anybody
+	served, stop := s.member.watchProgram(p, cancel)
+	shut := s.member.forwardConnections(h)
+	end, err := wire.ServeProgram(ctx, s.member.conn, served, h)
 	shut()
-	late.Stop()
+	stop()
 	if errors.Is(err, wire.ErrGone) {
 		s.explainExit(&end, p)
 	}
 	report := sandbox.RunReport{
-		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings, MemoryBytes: s.member.guest.Peak(),
-		Runtime: s.kind.Runtime, Backend: s.backend.Kind().Name, Bounds: s.kind.Bounds,
+		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
+		MemoryBytes: s.member.guest.Peak(), Runtime: s.kind.Runtime, Backend: s.label, Bounds: s.member.guest.Bounds(),
 	}
 	if s.warning != "" {
 		report.Warnings = append(report.Warnings, s.warning)
 	}
-	s.member.Kill()
 	return report, nil
+}
+
+// watchProgram lets the guest watch the program, if it is a ProgramWatcher. It returns the program as the wire must
+// serve it: without a limit that the guest watches.
+func (m *ReadyGuest) watchProgram(
+	p core.CheckedProgram, cancel context.CancelCauseFunc,
+) (served core.CheckedProgram, stop func()) {
+	w, ok := m.guest.(ProgramWatcher)
+	if !ok {
+		return p, func() {}
+	}
+	stop = w.Watch(p.Limits, cancel)
+	p.Limits.Computing = 0
+	return p, stop
 }
 
 // explainExit lets the guest explain why it ended, and fills in what the guest leaves out.
@@ -85,24 +95,36 @@ func (s *pooledSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// Close implements sandbox.Sandbox.
+// Close implements sandbox.Sandbox. It kills the guest, unless the program has ended and the guest is killed soon
+// anyway. It does not wait for the guest's end. Backend.Close does.
 func (s *pooledSandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	if s.cancel != nil {
 		s.cancel(context.Canceled)
 	}
+	over := s.over
 	s.mu.Unlock()
-	s.member.Kill()
+	if !over {
+		s.member.Kill()
+	}
 	s.backend.forgetSandbox(s)
 	return nil
 }
 
-// finishRun records that the program has ended.
-func (s *pooledSandbox) finishRun() {
+// Guest returns the guest in which the program runs. It is for tests of backends.
+func (s *pooledSandbox) Guest() Guest { return s.member.guest }
+
+// releaseGuest records that the program has ended, and ends its guest after GuestKind.Linger.
+func (s *pooledSandbox) releaseGuest() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.over = true
+	s.mu.Unlock()
+	if s.kind.Linger == 0 {
+		s.member.Kill()
+		return
+	}
+	time.AfterFunc(s.kind.Linger, s.member.Kill)
 }
 
 // Start implements sandbox.CommandStarter for backends that can run commands.
@@ -110,7 +132,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	if s.backend.Command == nil {
 		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())
 	}
-	if c.NeedsFolders() {
+	if !s.backend.Folders && c.NeedsFolders() {
 		return sandbox.CommandResult{}, sandbox.NoFolders(c.Name, s.backend.Kind().Name)
 	}
 	done, refused := s.enterRunning()
@@ -122,7 +144,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	defer cancel()
 	defer context.AfterFunc(s.backend.ctx, cancel)()
 	ended, err := s.backend.Command(ctx, c, s.spec.Limits.WithDefaults(core.DefaultLimits()))
-	if err == nil {
+	if err == nil && !s.backend.Folders {
 		c.ExplainFailure(&ended, s.backend.Kind().Name)
 	}
 	return ended, err
@@ -133,11 +155,8 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.backend.mu.Lock()
-	defer s.backend.mu.Unlock()
-	if !s.used || s.over || s.closed || s.backend.closed {
+	if !s.used || s.over || s.closed || !s.backend.register() {
 		return nil, core.Errorf(core.KindCancelled, s.backend.Kind().Name+".command", "the program has ended")
 	}
-	s.backend.guests.Add(1)
 	return s.backend.guests.Done, nil
 }

@@ -68,6 +68,7 @@ func (g *bare) Kill()                                               { _ = g.cmd.
 func (g *bare) Gone() <-chan struct{}                               { return g.gone }
 func (g *bare) Limit(core.Limits)                                   {}
 func (g *bare) Peak() int64                                         { return 1 }
+func (g *bare) Bounds() string                                      { return "nothing" }
 func (g *bare) Explain(end *wire.ProgramEnd, _ core.CheckedProgram) { <-g.gone }
 
 var bareKind = sandbox.BackendKind{Name: "bare", Strength: 1}
@@ -148,6 +149,7 @@ func (f *fake) Kill()                                         { f.kill() }
 func (f *fake) Gone() <-chan struct{}                         { return f.gone }
 func (f *fake) Limit(core.Limits)                             {}
 func (f *fake) Peak() int64                                   { return 0 }
+func (f *fake) Bounds() string                                { return "nothing" }
 func (f *fake) Explain(*wire.ProgramEnd, core.CheckedProgram) {}
 
 func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
@@ -171,7 +173,7 @@ func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 // TestGuestGoes checks that a guest that ends without a message makes only its own program fail. It also checks that
 // every report includes the backend's Warning.
 func TestGuestGoes(t *testing.T) {
-	b := New(Options{Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
+	b := New(Options{Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare}}, Capabilities: func() sandbox.Capabilities {
 		c := have()
 		c.Warning = "it is old"
 		return c
