@@ -30,7 +30,7 @@ func (s *Session) RestoreBySchema(
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
 	}
-	r := tokenRestorer{session: s, server: server, in: arguments, carriers: carrierNames(schema)}
+	r := tokenRestorer{session: s, server: server, in: arguments, schema: schema}
 	r.restoreStrings()
 	if r.refused != nil {
 		return nil, nil, r.refused
@@ -46,27 +46,36 @@ type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
-	from      int             // up to which in is in out
-	key       string          // of the member that is looked at
-	carriers  map[string]bool // names of arguments that are carriers by the schema
+	from      int // up to which in is in out
+	path      argumentPath
+	schema    json.RawMessage // of the arguments; may be nil
+	formats   *inputSchema    // schema, when it was first needed
 	crossings []BorderCrossing
 	refused   *core.Error
 }
 
 func (r *tokenRestorer) restoreStrings() {
 	for i := 0; i < len(r.in) && r.refused == nil; i++ {
-		if r.in[i] != '"' {
-			continue
+		switch r.in[i] {
+		case '{', '[':
+			r.path.open(r.in[i] == '[')
+		case '}', ']':
+			r.path.close()
+		case ',':
+			r.path.next()
+		case '"':
+			quote, _ := jsonscan.StringEnd(r.in, i+1)
+			end := min(quote+1, len(r.in))
+			next := bytes.TrimLeft(r.in[end:], " \t\r\n")
+			isKey := len(next) > 0 && next[0] == ':'
+			r.restoreString(i, end, isKey)
+			if isKey {
+				var key string
+				_ = json.Unmarshal(r.in[i:end], &key)
+				r.path.setKey(key)
+			}
+			i = end - 1
 		}
-		quote, _ := jsonscan.StringEnd(r.in, i+1)
-		end := min(quote+1, len(r.in))
-		next := bytes.TrimLeft(r.in[end:], " \t\r\n")
-		isKey := len(next) > 0 && next[0] == ':'
-		r.restoreString(i, end, isKey)
-		if isKey {
-			_ = json.Unmarshal(r.in[i:end], &r.key)
-		}
-		i = end - 1
 	}
 }
 
@@ -100,13 +109,13 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 // checkSurroundings decides whether tokens may be replaced within a longer text. It refuses a text that could send the
 // values elsewhere. If it is not known what the text is, it records that a person has to be asked.
 func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry, isKey bool) bool {
-	name := r.key
-	if isKey {
-		name = ""
-	}
-	by := ofName(name)
-	if r.carriers[name] {
+	by := unknown
+	switch {
+	case isKey:
+	case r.isCarrier():
 		by = carrier
+	default:
+		by = ofName(r.path.name())
 	}
 	switch judgeText(by, inner, tokens, entries) {
 	case carrier:
@@ -124,6 +133,15 @@ func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, 
 		}
 	}
 	return true
+}
+
+// isCarrier reports whether the schema says that the receiver interprets the argument.
+func (r *tokenRestorer) isCarrier() bool {
+	if r.formats == nil {
+		formats := readSchema(r.schema)
+		r.formats = &formats
+	}
+	return r.formats.isCarrier(r.path)
 }
 
 // isRevealed reports whether a rule lets a server receive values of a type that did not come from it.

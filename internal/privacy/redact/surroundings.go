@@ -51,44 +51,6 @@ func ofName(name string) surroundings {
 	return unknown
 }
 
-// carrierNames returns the names of the properties whose format in a JSON schema is one of carrierFormats.
-func carrierNames(schema json.RawMessage) map[string]bool {
-	var root any
-	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
-		return nil
-	}
-	names := map[string]bool{}
-	addCarrierNames(names, root)
-	return names
-}
-
-func addCarrierNames(names map[string]bool, schema any) {
-	switch part := schema.(type) {
-	case []any:
-		for _, item := range part {
-			addCarrierNames(names, item)
-		}
-	case map[string]any:
-		properties, _ := part["properties"].(map[string]any)
-		for name, property := range properties {
-			p, _ := property.(map[string]any)
-			if items, ok := p["items"].(map[string]any); ok && p["format"] == nil {
-				p = items
-			}
-			if format, ok := p["format"].(string); ok && slices.Contains(carrierFormats, format) {
-				names[name] = true
-			}
-		}
-		for _, inner := range part {
-			addCarrierNames(names, inner)
-		}
-	}
-}
-
-var carrierFormats = []string{
-	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "url", "hostname", "idn-hostname", "regex", "json-pointer",
-}
-
 // splitName splits an argument name into its lower-case words: callback_url and callbackUrl both become "callback"
 // and "url".
 func splitName(name string) []string {

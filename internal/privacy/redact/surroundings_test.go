@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/core"
 	"retort/internal/privacy/pii"
 )
 
@@ -22,6 +23,10 @@ func restored(t testing.TB, s *Session, name, text string) string {
 		t.Fatal(err)
 	}
 	_, crossings, refused := s.RestoreArguments("crm", arguments)
+	return outcomeOf(crossings, refused)
+}
+
+func outcomeOf(crossings []BorderCrossing, refused *core.Error) string {
 	switch {
 	case refused != nil:
 		return "refused"
@@ -166,17 +171,42 @@ func TestRevealedPart(t *testing.T) {
 	}
 }
 
-// TestSchemaFormats checks that tokens are refused inside arguments that are addresses or patterns by their schema.
+// TestSchemaFormats checks that tokens are refused inside arguments that are addresses or patterns by their schema, and
+// only there.
 func TestSchemaFormats(t *testing.T) {
 	s := withTokens(t)
-	schema := json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"},
-		"target":{"type":"string","format":"uri"},"more":{"type":"object","properties":{"notes":{"type":"array","items":{"type":"string","format":"hostname"}}}}}}`)
+	schema := json.RawMessage(`{"type":"object","$defs":{"Site":{"anyOf":[{"type":"string","format":"uri"},{"type":"null"}]},"Node":{"properties":{
+		"next":{"$ref":"#/$defs/Node"},"note":{"$ref":"#/$defs/Site"}}},"Loop":{"allOf":[{"$ref":"#/$defs/Loop"}]}},
+		"properties":{"message":{"type":"string"},"loop":{"$ref":"#/$defs/Loop"},"target":{"type":"string","format":"uri"},
+		"more":{"type":"object","properties":{"notes":{"type":"array","items":{"type":"string","format":"hostname"}},"message":{"format":"uri"}}},
+		"title":{"anyOf":[{"type":"string","format":"uri"},{"type":"null"}]},"note":{"$ref":"#/$defs/Site"},"node":{"$ref":"#/$defs/Node"},
+		"content":{"oneOf":[{"type":"array","items":{"allOf":[{"$ref":"#/$defs/Site"}]}}]},
+		"text":{"additionalProperties":{"format":"regex"}},"body":{"patternProperties":{"^x":{"format":"uri"}}},"reply":{"prefixItems":[{},{"format":"uri"}]}}}`)
 	for arguments, refuses := range map[string]bool{
 		`{"target":"to [SECRET_1]"}`: true, `{"target":"[SECRET_1]"}`: false, `{"message":"to [SECRET_1]"}`: false,
-		`{"more":{"notes":["to [SECRET_1]"]}}`: true,
+		`{"more":{"notes":["to [SECRET_1]"]}}`: true, `{"more":{"message":"to [SECRET_1]"}}`: true, `{"notes":["to [SECRET_1]"]}`: false,
+		`{"title":"to [SECRET_1]"}`: true, `{"note":"to [SECRET_1]"}`: true, `{"content":["a","to [SECRET_1]"]}`: true,
+		`{"node":{"next":{"next":{"note":"to [SECRET_1]"}}}}`: true, `{"node":{"next":{"next":{"message":"to [SECRET_1]"}}}}`: false,
+		`{"text":{"message":"to [SECRET_1]"}}`: true, `{"body":{"xy":"to [SECRET_1]"}}`: true, `{"body":{"note":"to [SECRET_1]"}}`: false,
+		`{"reply":["to [SECRET_1]","a"]}`: false, `{"reply":["a","to [SECRET_1]"]}`: true, `{"loop":{"message":"to [SECRET_1]"}}`: false,
 	} {
 		if _, _, refused := s.RestoreBySchema("crm", json.RawMessage(arguments), schema); (refused != nil) != refuses {
 			t.Errorf("%s: %v", arguments, refused)
+		}
+	}
+}
+
+// TestNameOfAnArgument checks that a text in an array is judged by the name of the array, whatever stands before it.
+func TestNameOfAnArgument(t *testing.T) {
+	s := withTokens(t)
+	for arguments, want := range map[string]string{
+		`{"messages":[{"url":"x"},"Hi [EMAIL_1], bye"]}`: "sent", `{"urls":1,"message":{"url":"x","a":[]},"notes":[[1],"to [EMAIL_1] now"]}`: "sent",
+		`{"url":[{"message":"x"},"Hi [EMAIL_1], bye"]}`: "refused", `{"url":[["Hi [EMAIL_1], bye"]]}`: "refused",
+		`{"data":{"message":"x"},"other":"Hi [EMAIL_1], bye"}`: "asked", `{"message":{"a":"Hi [EMAIL_1], bye"}}`: "asked",
+	} {
+		_, crossings, refused := s.RestoreArguments("crm", json.RawMessage(arguments))
+		if got := outcomeOf(crossings, refused); got != want {
+			t.Errorf("%s is %s", arguments, got)
 		}
 	}
 }
