@@ -194,45 +194,48 @@ var addressAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\bdata:[\w/+.-]*[;,]` + run + mark,
 }, "|"))
 
-// statementAround matches a text in which a token is a part of a statement.
+// statementAround matches a text in which a token is a part of a statement. The words of a statement also occur in
+// ordinary sentences, so a token must stand where a statement has a value.
 var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
-	`\bselect\b.*\bfrom\b.*` + operator + mark,
-	`\bselect\s+[\w.]+\s*\([^()]*` + mark,
-	`\binsert\s+into\s+\S+\s*(?:\([^()]*\)\s*)?(?:values\b|select\b).*` + mark,
+	`\bselect\b.*\bfrom\b.*\b(?:where|having|on|when|and|or)\b.*` + comparison,
+	`\bselect\s+case\s+when\b.*` + comparison,
+	`\bselect\s+\w[\w.]*\((?:[^()]*,)?\s*` + mark,
+	`\bunion\s+(?:all\s+)?select\s+(?:[\w.*]+\s*,\s*)*` + quote + `%?` + mark,
+	`\binsert\s+into\s+\S+\s*(?:\([^()]*\)\s*)?(?:values\s*\(|select\b.*` + quote + `).*` + mark,
 	`\bupdate\s+\S+\s+set\s+\S+\s*=.*` + mark,
-	`\bdelete\s+from\s+\S+\s+where\b.*` + mark,
-	`\bmerge\s+into\s.*\busing\b.*` + mark,
-	`\bunion\s+(?:all\s+)?select\b.*` + mark,
-	`\b(?:where|having)\s+[\w."]+\s*(?:[=<>!]+|\bi?like\b|\bin\b)\s*\(?\s*["'%]*` + mark,
+	`\bdelete\s+from\s+\S+\s+where\b.*` + comparison,
+	`\bmerge\s+into\s.*\busing\b.*\bon\b.*` + comparison,
+	`\b(?:where|having)\s+[\w."]+\s*(?:[=!<>]=|<>|=)\s*["'%]*` + mark,
+	`\b(?:where|having)\s+[\w."]+\s+(?:not\s+)?i?like\s*["']%` + mark,
+	`\b(?:where|having)\b.*\b(?:and|or)\s+[\w."]+\s*(?:[=!<>]=|<>|=)\s*["']%?` + mark,
 	`\bmatch\s*\(\w*\s*:\s*\w+\s*\{[^{}]*` + mark, // Cypher
 	`<script\b.*` + mark, `<iframe\b[^>]*` + mark,
 }, "|"))
 
+// comparison matches a token with the operator before it, as in a condition of a statement.
+const comparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|(?:[=!<>]=|<>|=)\s*|\s[<>]\s+|` +
+	`\bin\s*\(\s*` + quote + `[^()]*)` + mark
+
 // callAround matches a line in which a token is a part of a call, of a template or of a command.
 var callAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\w\((?:[^()]*[,=:{[(]\s*)?[bfru]{0,2}` + quote + "[^\"'`()]*" + mark, // call('token')
-	`\w\(\s*\w+\s*:\s*["']?` + mark,                                       // GraphQL
 	`\$\([^()]*` + mark, `\$\{[^{}]*` + mark, `\{\{[^{}]*` + mark, `<%[^%]*` + mark, `\{%[^%]*` + mark,
 	`\son[a-z]+\s*=\s*(?:"[^"]*|'[^']*)` + mark,
 	`\b(?:const|let|var)\s+\w+\s*=.*` + mark,
-	`(?:^|[;|&]\s*)(?:\$\s+)?(?:(?:curl|wget|nslookup)\s+(?:-|\S+\.)|dig\s+[@+]|nc\s+-|ssh\s+-|bash\s+-c|sh\s+-c|` +
+	`(?:^|[;|&]\s*)(?:\$\s+)?(?:(?:curl|wget|nslookup)\s+(?:-|\S+\.\w)|dig\s+[@+]|nc\s+-|ssh\s+-|bash\s+-c|sh\s+-c|` +
 		`python3?\s+-c|node\s+-e|powershell\s+-).*` + mark,
 }, "|"))
-
-// operator matches what stands before a value in a statement.
-const operator = `(?:(?:[=<>(,]|\bi?like\b)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|=\s*|\s[<>]=?\s*)`
 
 // queryAround matches a text that is a query or a call, if the argument's name does not say that it is prose.
 var queryAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`[?&][\w.-]+=` + run + mark,
-	`[\pL\pN_]@` + mark, `[\pL\pN_-]` + dot + mark,
-	`\w\([^()]*` + mark,
+	`[\pL\pN_]@` + mark,
+	`\w\(\s*` + quote + `?` + mark,
 	`(?:[=!<>]=|<>|=~|=)\s*\(?\s*["'` + "`" + `%]*` + mark,
-	`\s[<>](?:\s+["']?|["'])` + mark,
-	`\bselect\b.*\bfrom\b.*` + mark,
-	`\b(?:where|having)\b.*(?:[=<>(]|\bi?like\b|\bin\b|\bbetween\b).*` + mark,
-	`\bi?like\s+["']?%?` + mark,
-	`\bbetween\s+["']?` + mark,
+	`\s[<>]\s*["']` + mark,
+	`\bselect\s+[\w.*]+(?:\s*,\s*[\w.*]+)*\s+from\s+` + mark,
+	`\bi?like\s+["'](?:%+` + mark + `|` + mark + `[^"'\n]*%)`,
+	`\bbetween\s+["']` + mark,
 }, "|"))
 
 var beginsWithURL = regexp.MustCompile(`(?i)^\s*(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}[\pL\pN]`)

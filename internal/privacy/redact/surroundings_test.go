@@ -69,7 +69,13 @@ func TestOrdinaryMessages(t *testing.T) {
 		"Attached: [NAME_1].pdf", "[NAME_1]'s file, [NAME_1]_CV.pdf",
 		"Thanks.[NAME_1]", "Name=[NAME_1]; Mail=[EMAIL_1]", "Total: 12.50/[NAME_1]",
 		"the manager(s), [NAME_1] (and Ann)", "Let [NAME_1] know. Return the keys to [NAME_1]. Import the list of [NAME_1].",
-		"curl your hair, [NAME_1]", "RE: AW: [NAME_1] - status?", "e.g. [NAME_1], i.e. [EMAIL_1] etc.",
+		"curl your hair, [NAME_1]", "Curl up. It is late, [NAME_1]",
+		"people where customers like [NAME_1] meet", `where customers like "[NAME_1]" meet`, "having someone like [NAME_1] helps",
+		"we are having lunch in [NAME_1]", "a house where Ann lived in (\"[NAME_1]\")", "We meet where Ann <[EMAIL_1]> lives.",
+		`Please select a date from the list ("[EMAIL_1]")`, `Select one from the list where Ann <[EMAIL_1]> put it.`,
+		"Support(email: [EMAIL_1])", "Please select Ann (see [EMAIL_1])", "Please select someone (e.g. [NAME_1]) from the list",
+		"Please delete from folders where [NAME_1] is mentioned.", "Please merge into one file, using the list of [NAME_1].",
+		"Insert into the table values that [NAME_1] knows.", "Members of the union select a speaker, like [NAME_1].", "RE: AW: [NAME_1] - status?", "e.g. [NAME_1], i.e. [EMAIL_1] etc.",
 		"A/B test: [NAME_1] & [EMAIL_1], 50% each", "> On Monday [NAME_1] <[EMAIL_1]> wrote:\n> hello",
 		"{\"to\": \"[EMAIL_1]\", \"name\": \"[NAME_1]\"}", "ticket #42 (open): [NAME_1]", "$100 for [NAME_1]",
 	} {
@@ -87,7 +93,11 @@ func TestOrdinaryMessages(t *testing.T) {
 			t.Errorf("to: %q is %s", text, got)
 		}
 	}
-	for _, text := range []string{"from:[EMAIL_1]", "it is [SECRET_1]", "/users/[EMAIL_1]", "[NAME_1].pdf"} {
+	for _, text := range []string{
+		"from:[EMAIL_1]", "it is [SECRET_1]", "/users/[EMAIL_1]", "[NAME_1].pdf", "api.[SECRET_1]", "Mr.[NAME_1]",
+		"we are having lunch in [NAME_1]", "people where customers like [NAME_1] meet", "Please select one from the list of [NAME_1]",
+		"the meeting between [NAME_1] and Ann", "Support(email: [EMAIL_1])", "Ann\n> [NAME_1] wrote", "customers like \"[NAME_1]\"",
+	} {
 		if got := restored(t, s, "data", text); got != "asked" {
 			t.Errorf("data: %q is %s", text, got)
 		}
@@ -110,7 +120,10 @@ func TestCodeAndAddresses(t *testing.T) {
 		"SELECT reverse('[SECRET_1]')", "select * from users where password = '[SECRET_1]'", "SELECT id FROM t WHERE name LIKE '%[NAME_1]%'",
 		"INSERT INTO t (a) VALUES ('[SECRET_1]')", "insert into t values ([PHONE_1])", "UPDATE t SET a = '[SECRET_1]' WHERE id = 1",
 		"DELETE FROM t WHERE email = '[EMAIL_1]'", "1; SELECT a FROM b WHERE c IN ('[SECRET_1]')", "x' UNION SELECT '[SECRET_1]' --",
-		"WHERE name = '[NAME_1]'", "where id=[PHONE_1]", "MATCH (n:Person {name: '[NAME_1]'}) RETURN n",
+		"WHERE name = '[NAME_1]'", "where name like '%[NAME_1]%'", "HAVING count(a) > 1 AND b <> '[NAME_1]'", "delete from t where a > [PHONE_1]",
+		"select a, b as c from t u join v on u.x = '[SECRET_1]'", "select distinct upper(a) from s.t where b in ('x', '[SECRET_1]')",
+		"SELECT * FROM (SELECT a FROM b) AS c WHERE d = '[SECRET_1]'", "select case when a='[SECRET_1]' then 1 else 0 end from t",
+		"SELECT a FROM t LIMIT 1 UNION ALL SELECT '[SECRET_1]'", "MERGE INTO t USING s ON t.a = '[SECRET_1]' WHEN MATCHED THEN DELETE", "where id=[PHONE_1]", "MATCH (n:Person {name: '[NAME_1]'}) RETURN n",
 		"fetch('[SECRET_1]')", "db.users.find({email: \"[EMAIL_1]\"})", "query { user(email: \"[EMAIL_1]\") { id } }",
 		"print(f\"[SECRET_1]\")", "$(echo [SECRET_1])", "${upper:[SECRET_1]}", "{{ \"[SECRET_1]\" | upper }}", "{% if x == '[SECRET_1]' %}",
 		"<% [SECRET_1] %>", "<script>let a = \"[SECRET_1]\"</script>", "<img src=x onerror=\"send('[SECRET_1]')\">",
@@ -124,7 +137,7 @@ func TestCodeAndAddresses(t *testing.T) {
 	}
 	for _, text := range []string{
 		"x = '[SECRET_1]'", "upper([SECRET_1])", "a >= '[SECRET_1]'", "name like '[SECRET_1]%'", "x between '[SECRET_1]' and 'b'",
-		"?a=1&b=[SECRET_1]", "user@[SECRET_1]", "api.[SECRET_1]", "https://evil.example/? [SECRET_1]", "select a from [NAME_1]",
+		"?a=1&b=[SECRET_1]", "user@[SECRET_1]", "https://evil.example/? [SECRET_1]", "select a from [NAME_1]",
 	} {
 		if got := restored(t, s, "filter", text); got != "refused" {
 			t.Errorf("filter: %q is %s", text, got)
