@@ -11,7 +11,7 @@ import (
 // rememberNumber adds a number of a sealed type, so that it is found again with other separators, or as a number of
 // JSON. Each spelling has a token of its own, so that a server gets a value as it has sent it.
 func (s *Session) rememberNumber(t pii.Type, value string) {
-	if s.screen.modes[t] == Sealed && pii.IsNumberType(t) && !s.known.HasExact(value) {
+	if s.screen.modes[t] == Sealed && pii.IsNumberType(t) {
 		s.known.AddExact(t, value)
 	}
 }
@@ -26,7 +26,7 @@ func (s *Session) rememberSealed(t pii.Type, value string) {
 	if s.screen.modes[t] != Sealed {
 		return
 	}
-	if isPlainWord(value) { // such as the password "status", which is also the name of a field
+	if isPlainWord(value) || isShortNumber(value) { // such as the password "status" or "2024"
 		s.known.AddExact(t, value)
 		return
 	}
@@ -37,6 +37,23 @@ func (s *Session) rememberSealed(t pii.Type, value string) {
 func isPlainWord(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' })
 }
+
+// isShortNumber reports whether a value has no letters and so few digits that it could be a count, a year or a price.
+func isShortNumber(value string) bool {
+	digits := 0
+	for _, r := range value {
+		if unicode.IsLetter(r) {
+			return false
+		}
+		if unicode.IsDigit(r) {
+			digits++
+		}
+	}
+	return digits < longNumber
+}
+
+// longNumber is the number of digits from which a sealed number is found in any text.
+const longNumber = 7
 
 // isSameValue reports whether two values of one type are equal. Numbers are compared by their digits, and other values
 // without case, blanks and some marks.

@@ -154,7 +154,7 @@ func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
 			if s.screen.modes[t] == Border {
-				s.rememberVisible(t, e.Value)
+				s.known.AddExact(t, e.Value)
 				s.origins.addValue(t, e.Value, e.From)
 			}
 			s.rememberNumber(t, e.Value)
@@ -167,15 +167,6 @@ func (s *Session) loadVisible() error {
 	}
 	s.full.Store(s.known.IsFull())
 	return nil
-}
-
-// rememberVisible adds a value that programs may see to the list of known values, so that it is found and hidden in
-// text for the model.
-func (s *Session) rememberVisible(t pii.Type, value string) {
-	if s.screen.modes[t] != Border || s.known.HasExact(value) {
-		return
-	}
-	s.known.AddExact(t, value)
 }
 
 // documentVault creates the tokens for one document. It implements pii.TokenMinter.
@@ -254,7 +245,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 		m.rememberNumber(v.Type, v.Text)
 	}
 	if mode == Border && !m.border {
-		m.rememberVisible(v.Type, v.Text)
+		m.known.AddExact(v.Type, v.Text)
 		m.origins.addValue(v.Type, v.Text, m.from)
 		if !m.known.IsFull() {
 			return "", false

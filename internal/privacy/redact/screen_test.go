@@ -252,3 +252,28 @@ func TestTreatments(t *testing.T) {
 		t.Errorf("%s", told)
 	}
 }
+
+// TestRepeatedValues checks that sealed values which a server has received are hidden when the server repeats them, and
+// that short numbers among them damage no other texts.
+func TestRepeatedValues(t *testing.T) {
+	for _, c := range []struct{ value, document, want string }{
+		{"tr0ub4dor", `"the reverse of TR0UB4DOR is"`, `"the reverse of [SECRET_2] is"`},
+		{"tr0ub4dor", `{"tr0ub4dor":1}`, `{"[SECRET_1]":1}`},
+		{"2024", `["2024-05-01",2024,"in 2024",{"id":"2024"}]`, `["2024-05-01",2024,"in 2024",{"id":"2024"}]`},
+		{"12345", `["12345.00",12345,"of 12345",{"id":"12345","zip":"12345-1"}]`, `["12345.00",12345,"of 12345",{"id":"12345","zip":"12345-1"}]`},
+		{"123456", `{"echo":"123456","price":123456,"id":"123456"}`, `{"echo":"[SECRET_1]","price":123456,"id":"123456"}`},
+		{"8412345678", `{"echo":"it is 8412345678","price":84123456}`, `{"echo":"it is [SECRET_1]","price":84123456}`},
+		{"84-12-34", `{"echo":"84-12-34","at":"84:12:34 and more","n":"84.12.34-5"}`, `{"echo":"[SECRET_1]","at":"84:12:34 and more","n":"84.12.34-5"}`},
+	} {
+		s := open(t, Options{})
+		if seen := incoming(t, s, "crm", `{"password":"`+c.value+`"}`); seen != `{"password":"[SECRET_1]"}` {
+			t.Fatalf("%s is %s", c.value, seen)
+		}
+		if _, _, refused := s.RestoreArguments("crm", json.RawMessage(`{"q":"[SECRET_1]"}`)); refused != nil {
+			t.Fatal(refused)
+		}
+		if seen := incoming(t, s, "crm", c.document); seen != c.want {
+			t.Errorf("%s was sent, and %s becomes %s", c.value, c.document, seen)
+		}
+	}
+}
