@@ -110,6 +110,9 @@ var binaryPaths = []string{
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
+// longestPath is the number of steps of the longest of binaryPaths.
+const longestPath = 6
+
 // findBinary returns the base64 strings at binaryPaths, in the order of the document.
 func findBinary(document []byte) []byteSpan {
 	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
@@ -129,7 +132,8 @@ type spanWalker struct {
 }
 
 // walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
-// value in the document. It returns false at the end of the document or at a syntax error.
+// value in the document. Values below the depth of binaryPaths are skipped, so that deep documents need no stack. It
+// returns false at the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -142,6 +146,9 @@ func (w *spanWalker) walkValue(way []string) bool {
 			w.found = append(w.found, w.lastSpan(t))
 		}
 	case json.Delim:
+		if len(way) >= longestPath {
+			return w.skipRest()
+		}
 		first, mimeType := len(w.found), ""
 		for w.dec.More() {
 			step := "*"
@@ -164,6 +171,23 @@ func (w *spanWalker) walkValue(way []string) bool {
 		}
 		_, err = w.dec.Token()
 		return err == nil
+	}
+	return true
+}
+
+// skipRest reads up to the end of the object or array that was just opened. It returns false at a syntax error.
+func (w *spanWalker) skipRest() bool {
+	for depth := 1; depth > 0; {
+		token, err := w.dec.Token()
+		if err != nil {
+			return false
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
 	}
 	return true
 }

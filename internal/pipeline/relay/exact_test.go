@@ -41,6 +41,19 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// TestDeepResults checks that the depth of a result costs no memory of the stack. The depth is that of a stack overflow.
+func TestDeepResults(t *testing.T) {
+	const depth = 2_000_000
+	picture := base64.StdEncoding.EncodeToString([]byte("\x89PNG\x01\xff ada@x.io"))
+	in := `{"data":` + strings.Repeat("[", depth) + `"ada@x.io"` + strings.Repeat("]", depth) + `,"content":[{"data":"` + picture + `"}]}`
+	got, err := HideAround([]byte(in), func(d []byte) ([]byte, error) {
+		return bytes.ReplaceAll(d, []byte("ada@x.io"), []byte("[EMAIL_1]")), nil
+	})
+	if err != nil || string(got) != strings.Replace(in, "ada@x.io", "[EMAIL_1]", 1) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
 func FuzzAround(f *testing.F) {
 	f.Add(`{"content":[{"data":"iVBORw=="},{"resource":{"blob":"YQ=="}}]}`)
 	f.Add(`{"content":[{"data":"YWRh"`)

@@ -61,6 +61,7 @@ func TestCrossings(t *testing.T) {
 		{"web", "Hanne Müller", "search('Hanne Müller')", ""},
 		{"web", "hanne muller", "search('Hanne Müller')", ""},
 		{"web", "Hanne Müller", `search('Hanne M\u00fcller')`, ""},
+		{"web", "Hanne Müller", `f(json.loads("\"Hanne M\\u00fcller\""))`, ""}, // run_skill in Python
 		{"web", "Hanne Müller", "search('Hanne')", name},
 		{"web", "Rose", "", ""},
 		{"web", "rose", "", ""},

@@ -178,6 +178,9 @@ func foldedWords(text string) (words []string) {
 func SpokenMatcher(text string) func(value string) bool {
 	if strings.ContainsRune(text, '\\') {
 		text += "\n" + removeEscapes(text)
+		if strings.Contains(text, `\\u`) { // JSON in a string
+			text += "\n" + removeEscapes(strings.ReplaceAll(text, `\\u`, `\u`))
+		}
 	}
 	words := foldedWords(text)
 	seed, spoken := maphash.MakeSeed(), make(map[uint64]struct{}, spokenWords*len(words))
