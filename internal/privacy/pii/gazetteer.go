@@ -183,10 +183,7 @@ func (g *KnownValues) typeOf(e wordEntry) Type {
 // putText stores a value, which is found as reachOf says. reach widens that, or is asName if a single word is to be
 // found only with a capital.
 func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
-	text := []byte(value)
-	if hasUnplain(text) {
-		text = plainView(text).withoutUnplain().text
-	}
+	text := plainValue(value)
 	var room [32]textUnit
 	units := appendUnits(room[:0], text)
 	switch {

@@ -26,24 +26,31 @@ type datesRead [3]civilDate
 
 // addDate adds a date of birth. It returns false if the value is not a date that readDate understands.
 func (g *KnownValues) addDate(value string) bool {
-	for i := range len(value) {
+	dates, ok := datesIn(plainValue(value))
+	if !ok {
+		return false
+	}
+	k := g.numberOf(DateOfBirth)
+	for _, d := range dates {
+		if d != 0 {
+			g.words.add(d.hash(), isValue, k)
+		}
+	}
+	g.addKinds(hasDates)
+	return true
+}
+
+// datesIn returns the dates that the first date in a value may mean, and whether there is one.
+func datesIn(value []byte) (datesRead, bool) {
+	for i := range value {
 		if i > 0 && isAlnumByte(value[i-1]) || !isAlnumByte(value[i]) {
 			continue
 		}
-		dates, end := readDate([]byte(value), i, false)
-		if end == 0 {
-			continue
+		if dates, end := readDate(value, i, false); end > 0 {
+			return dates, true
 		}
-		k := g.numberOf(DateOfBirth)
-		for _, d := range dates {
-			if d != 0 {
-				g.words.add(d.hash(), isValue, k)
-			}
-		}
-		g.addKinds(hasDates)
-		return true
 	}
-	return false
+	return datesRead{}, false
 }
 
 func (g *KnownValues) hasDate(dates datesRead) bool {
