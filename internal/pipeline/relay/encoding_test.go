@@ -130,6 +130,22 @@ func TestPassedThroughBlobs(t *testing.T) {
 	}
 }
 
+// openLarge returns bytes as openText reads them, and whether they are text.
+func openLarge(t *testing.T, mime string, data []byte) (text string, isText bool, err error) {
+	t.Helper()
+	open := func() io.Reader { return bytes.NewReader(data) }
+	survey, err := surveyBytes(open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := (&largeAnswer{ctx: context.Background()}).openText(open, mime, survey)
+	if r == nil || err != nil {
+		return "", false, err
+	}
+	all, err := io.ReadAll(r)
+	return string(all), true, err
+}
+
 // TestLargeBlobs checks that personal data is hidden in bytes that are too large for memory, in any encoding.
 func TestLargeBlobs(t *testing.T) {
 	for _, c := range []struct {
@@ -140,14 +156,37 @@ func TestLargeBlobs(t *testing.T) {
 		{"text/csv; charset=windows-1252", charmap.Windows1252}, {"", charmap.Windows1252}, {"text/csv", encoding.Nop},
 	} {
 		data := encoded(t, c.e, strings.Repeat("Müller;hanne@corp.example\n", 10_000))
-		text, err := (&largeAnswer{ctx: context.Background()}).openText(func() io.Reader { return bytes.NewReader(data) }, c.mime, false)
-		if err != nil || text == nil {
+		if text, _, err := openLarge(t, c.mime, data); err != nil || strings.Count(text, "Müller;hanne@corp.example\n") != 10_000 {
 			t.Errorf("%s: %v", c.mime, err)
-			continue
 		}
-		var got bytes.Buffer
-		if _, err := got.ReadFrom(text); err != nil || strings.Count(got.String(), "Müller;hanne@corp.example\n") != 10_000 {
-			t.Errorf("%s: %v", c.mime, err)
+	}
+}
+
+// TestLargeBeginnings checks bytes that are too large for memory and whose beginning is ASCII: a text in another encoding
+// is read, and what is no text is not changed, or withheld if it is said to be text.
+func TestLargeBeginnings(t *testing.T) {
+	ascii, archive := strings.Repeat("name;mail\n", 10_000), strings.Repeat("a name\x00", 20_000)
+	for _, c := range []struct{ mime, data, want string }{
+		{"", ascii + "M\xfcller, Gr\xf6\xdfe\n", "Müller, Größe\n"},
+		{"text/csv", ascii + "M\xfcller\n" + ascii, "Müller\n" + ascii},
+		{"text/csv", ascii + string(encoded(t, japanese.ShiftJIS, strings.Repeat("名前は山田太郎です\n", 10_000))), strings.Repeat("名前は山田太郎です\n", 10_000)},
+		{"text/csv", ascii + "Müller, Größe, \xff\n", "Müller, Größe, \xff\n"},
+		{"", ascii + "Müller\n", "Müller\n"},
+		{"", archive, archive},
+		{"", archive + "\xff\xfe", "bytes"}, {"application/x-tar", archive + "M\xfcller", "bytes"}, {"", ascii + "\x00\x01\xff", "bytes"},
+		{"image/png", ascii + "\xff", "bytes"}, {"text/csv", archive + "M\xfcller", "withheld"}, {"text/csv", ascii + "\x00\xff", "withheld"},
+		{"", "Müller" + archive + "\xff", "bytes"},
+	} {
+		text, isText, err := openLarge(t, c.mime, []byte(c.data))
+		got := strings.TrimPrefix(text, ascii)
+		switch {
+		case err != nil:
+			got = "withheld"
+		case !isText:
+			got = "bytes"
+		}
+		if got != c.want {
+			t.Errorf("%s, …%.20q: %.80q", c.mime, strings.TrimPrefix(c.data, ascii), got)
 		}
 	}
 }
