@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -49,8 +48,8 @@ func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
 	return append(list, c)
 }
 
-// originsOf returns the other servers that have sent a value. It returns none if the given server has sent the value
-// itself.
+// originsOf returns the other servers that have sent a value, or none if the given server has sent the value itself. If
+// it is not known who has sent the value, it returns all others that have sent values of its type.
 func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	from := s.origins.of(t, value)
 	if e, ok := s.tokens.FindValue(string(t), value); ok {
@@ -63,6 +62,9 @@ func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	if slices.Contains(from, server) {
 		return nil
 	}
+	if len(from) == 0 {
+		from = slices.DeleteFunc(s.origins.ofType(t), func(name string) bool { return name == server })
+	}
 	slices.Sort(from)
 	return from
 }
@@ -70,17 +72,9 @@ func (s *Session) originsOf(t pii.Type, value, server string) []string {
 // isCommonWord reports whether a value is a single word that does not identify anybody, because it is a common word of
 // a language or has fewer than four letters.
 func isCommonWord(value string) bool {
-	if strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) {
-		return false
-	}
-	word := strings.ToUpper(value[:1]) + strings.ToLower(value[1:])
-	var known pii.KnownValues
-	known.Add(pii.Name, word) // ignores such words
-	return len(wordScanner().FindKnown(nil, &known, []byte(word))) == 0
+	return !strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) &&
+		pii.IsCommonWord(value)
 }
-
-// wordScanner is the scanner of isCommonWord.
-var wordScanner = sync.OnceValue(func() *pii.Scanner { return pii.New(pii.Options{}) })
 
 // argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects, each also decoded.
 func argumentTexts(document json.RawMessage) (texts []string) {
@@ -122,13 +116,49 @@ func appendDecoded(texts []string, text string, most int) []string {
 	if plain := unescapeText(text); plain != text {
 		texts = appendDecoded(texts, plain, most-1)
 	}
+	if decoded := decodedRuns(text); decoded != "" {
+		texts = appendDecoded(texts, decoded, most-1)
+	}
+	if joined, ok := joinBase64(text); ok {
+		if decoded := decodedRuns(joined); decoded != "" {
+			texts = appendDecoded(texts, decoded, most-1)
+		}
+	}
+	return texts
+}
+
+// decodedRuns returns what the runs of Base64 in a text encode, each in a line.
+func decodedRuns(text string) string {
 	var decoded []byte
 	eachBase64([]byte(text), func(_, _ int, plain []byte) bool {
 		decoded = append(append(decoded, plain...), '\n')
 		return false
 	})
-	if len(decoded) > 0 {
-		texts = appendDecoded(texts, string(decoded), most-1)
+	return string(decoded)
+}
+
+// joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of these
+// lines may be shorter. joined is false if there are no such lines.
+func joinBase64(text string) (one string, joined bool) {
+	if strings.IndexByte(text, '\n') < 0 {
+		return text, false
 	}
-	return texts
+	var out strings.Builder
+	length := 0 // of the lines of Base64 to which this line may belong
+	for line := range strings.Lines(text) {
+		run := strings.TrimRight(line, "\r\n")
+		isRun := len(run) >= 4 && base64End([]byte(run), 0) == len(run)
+		if isRun && len(run) <= length {
+			joined = true
+		} else {
+			out.WriteByte('\n')
+		}
+		out.WriteString(run)
+		if !isRun || len(run) < length {
+			length = 0
+		} else {
+			length = len(run)
+		}
+	}
+	return out.String(), joined
 }

@@ -30,8 +30,12 @@ func crossingsOf(t testing.TB, s *Session, server, text, code string) string {
 	return strings.Join(all, "; ")
 }
 
+// longAddress is found in two pieces.
+const longAddress = "1 Lindenstraße, Sonnentau Quellhorn Lindental Morgenrot Abendtau Silbersee Nordwind Ostwall Westtor Suedfeld Hochtal Tiefgrund"
+
 const people = `[{"name":"Hanne Müller","company":"Sonnentau Werke","dateOfBirth":"1960-01-10"},
- {"name":"Rose Zandstra","company":"Vørdal Holding","dateOfBirth":"1971-12-03"},{"name":"王小明","company":"Vørdal Holding"}]`
+ {"name":"Rose Zandstra","company":"Vørdal Holding","dateOfBirth":"1971-12-03"},{"name":"王小明","company":"Vørdal Holding"},{"name":"Kwame Mensah","dateOfBirth":"1962-05-10"},
+ {"name":"Aoife de la Zandstra","address":"`+longAddress+`"}]`
 
 // TestCrossings checks that a person is asked about values of other servers in any spelling and encoding. Nobody is
 // asked about values that the server itself has sent, that the model wrote, or that are common words.
@@ -39,15 +43,15 @@ func TestCrossings(t *testing.T) {
 	s := open(t, Options{Reveals: func(server string, _ pii.Type) bool { return server == "friend" }})
 	incoming(t, s, "crm", people)
 	incoming(t, s, "hr", `[{"name":"Jan Hanssen","company":"Sonnentau Werke","dateOfBirth":"1950-02-02"},{"name":"Rose Hanssen","dateOfBirth":"1951-02-02"}]`)
-	const name, born = "name from crm", "date_of_birth from crm"
+	const name, company, born = "name from crm", "company from crm, hr", "date_of_birth from crm"
 	for _, c := range []struct{ server, text, code, want string }{
 		{"web", "Hanne Müller", "", name},
 		{"web", "about HANNE MÜLLER.", "", name},
 		{"web", norm.NFD.String("hanne müller"), "", name},
 		{"web", "Müller", "", name},
 		{"web", "王小明", "", name},
-		{"web", "Sonnentau Werke", "", "company from crm, hr"},
-		{"web", "sonnentau werke", "", "company from crm, hr"},
+		{"web", "Sonnentau Werke", "", company},
+		{"web", "sonnentau werke", "", company},
 		{"web", "born 10.01.1960", "", born},
 		{"web", "January 10, 1960", "", born},
 		{"hr", "10.01.1960", "", born},
@@ -65,6 +69,11 @@ func TestCrossings(t *testing.T) {
 		{"web", "Hanne Müller", "search('Hanne')", name},
 		{"web", "Rose", "", ""},
 		{"web", "rose", "", ""},
+		{"web", "KwameMensah", "", name}, {"crm", "KwameMensah", "", ""}, {"hr", "KwameMensah", "", name}, {"crm", "Kwame-MENSAH", "", ""},
+		{"hr", "10 Mai 1962", "", born}, {"crm", "10 Mai 1962", "", ""}, {"hr", "10. Januar 1960", "", born}, {"hr", "10/01/60", "", born},
+		{"crm", "10/01/60", "", ""}, {"hr", "1960-10-01", "", ""}, {"crm", "19600110", "", ""}, {"crm", "Aoife de la Zandstra", "", ""},
+		{"crm", "Zandstra", "", ""}, {"hr", "Aoife", "", name}, {"crm", longAddress, "", ""},
+		{"hr", longAddress, "", "address from crm"},
 		{"web", url.PathEscape("Hanne Müller"), "", name},
 		{"web", url.QueryEscape("Hanne Müller"), "", name},
 		{"web", "Hanne M&uuml;ller", "", name},
@@ -72,11 +81,36 @@ func TestCrossings(t *testing.T) {
 		{"web", base64.StdEncoding.EncodeToString([]byte("Hanne Müller")), "", name},
 		{"web", "x " + base64.RawURLEncoding.EncodeToString([]byte(url.PathEscape("of Hanne Müller"))), "", name},
 		{"web", `{"a":"Hanne M\u00fcller"}`, "", name},
+		{"web", wrapped("at Sonnentau Werke, Oslo", 8, "\n"), "", company}, {"web", "Here:\n" + wrapped("at Sonnentau Werke, Oslo", 20, "\r\n") + "\nbye", "", company},
 		{"web", `["` + base64.StdEncoding.EncodeToString([]byte("Hanne Müller")) + `"]`, "", name},
 		{"web", "an ordinary text", "", ""},
 	} {
 		if got := crossingsOf(t, s, c.server, c.text, c.code); got != c.want {
 			t.Errorf("%s gets %q, the program is %q: asked about %q, want %q", c.server, c.text, c.code, got, c.want)
+		}
+	}
+}
+
+// wrapped returns a text in Base64, in lines of a length.
+func wrapped(text string, length int, newline string) string {
+	var lines []string
+	for line := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString([]byte(text))), length) {
+		lines = append(lines, string(line))
+	}
+	return strings.Join(lines, newline)
+}
+
+// TestListedNames checks that a server which has sent many words of names gets no names that are composed of them.
+func TestListedNames(t *testing.T) {
+	s := open(t, Options{})
+	incoming(t, s, "crm", people)
+	incoming(t, s, "web", `[{"name":"Hanne Zandstra"},{"name":"Rose Müller"},{"name":"Hanne"},{"name":"Müller"},{"name":"Kwame Mensah Hanne"}]`)
+	for text, want := range map[string]string{
+		"Hanne Müller": "name from crm", "hanne müller": "name from crm", "HanneMüller": "name from crm", "Hanne": "", "Müller": "", "Kwame Mensah": "",
+		"Mensah": "", "Rose Zandstra": "name from crm", "Rose Müller": "", "Hanne Zandstra": "",
+	} {
+		if got := crossingsOf(t, s, "web", text, ""); got != want {
+			t.Errorf("%s: asked about %q, want %q", text, got, want)
 		}
 	}
 }

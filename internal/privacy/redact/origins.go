@@ -49,15 +49,60 @@ func (o *valueOrigins) addValue(t pii.Type, value string, servers []string) {
 }
 
 func (o *valueOrigins) addTexts(t pii.Type, value string, server int) {
-	texts := []string{originKey(t, value)}
-	if t == pii.Name {
-		texts = append(texts, foldedWords(value)...)
-	}
-	for _, text := range texts {
-		if h := o.hashOf("", text, server); !o.hasHash(h) {
-			o.sent.InsertOffset(h, max(1, uint32(h)))
+	for _, part := range findableParts(t, value) {
+		for _, form := range pii.KnownForms(t, part) {
+			if h := o.hashOf("", form, server); !o.hasHash(h) {
+				o.sent.InsertOffset(h, max(1, uint32(h)))
+			}
 		}
 	}
+}
+
+// findableParts returns a value, and the parts of it that are found alone: of a name, its words, and up to mostWords also
+// the words that stand together.
+func findableParts(t pii.Type, value string) []string {
+	parts := []string{value}
+	if t != pii.Name {
+		return parts
+	}
+	words := nameWords(value)
+	for n := 1; n <= len(words) && (n == 1 || len(words) <= mostWords); n++ {
+		for i := 0; i+n <= len(words); i++ {
+			parts = append(parts, strings.Join(words[i:i+n], " "))
+		}
+	}
+	return parts
+}
+
+const mostWords = 4
+
+// nameWords returns the words of a name as they are written. In scripts without spaces each character is a word.
+func nameWords(name string) (words []string) {
+	start := -1
+	end := func(i int) {
+		if start >= 0 {
+			words = append(words, name[start:i])
+		}
+		start = -1
+	}
+	for i, r := range name {
+		switch {
+		case isDense(r):
+			end(i)
+			words = append(words, string(r))
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Cf, r):
+			end(i)
+		case start < 0:
+			start = i
+		}
+	}
+	end(len(name))
+	return words
+}
+
+// isDense reports whether a character is of a script without spaces between words.
+func isDense(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
 // numberOf returns the number of a server. The first time it adds the server.
@@ -93,57 +138,24 @@ func (o *valueOrigins) hasOthers(server string) bool {
 	return slices.ContainsFunc(o.servers, func(name string) bool { return name != server })
 }
 
-// of returns the servers that have sent a value in any spelling, or else all words of it. If it is not known who has
-// sent the value, it returns all servers that have sent values of its type.
+// of returns the servers that have sent a value in any spelling, as a value or as a part of a name.
 func (o *valueOrigins) of(t pii.Type, value string) (servers []string) {
-	whole, words := originKey(t, value), foldedWords(value)
+	forms := pii.KnownForms(t, value)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for n, server := range o.servers {
-		isSent := func(text string) bool { return o.hasHash(o.hashOf("", text, n)) }
-		if isSent(whole) || t == pii.Name && len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !isSent(w) }) {
+		if slices.ContainsFunc(forms, func(form string) bool { return o.hasHash(o.hashOf("", form, n)) }) {
 			servers = append(servers, server)
 		}
-	}
-	if len(servers) == 0 {
-		return slices.Clone(o.types[t])
 	}
 	return servers
 }
 
-// originKey returns the form in which values of a type are compared: for dates of birth their numbers in any order,
-// otherwise their words.
-func originKey(t pii.Type, value string) string {
-	words := foldedWords(value)
-	if t != pii.DateOfBirth {
-		return strings.Join(words, " ")
-	}
-	var numbers []string
-	for _, word := range words {
-		switch month := monthNumber(word); {
-		case month > 0:
-			numbers = append(numbers, strconv.Itoa(month))
-		case len(word) == 8 && strings.Trim(word, "0123456789") == "":
-			numbers = append(numbers, word[:4], strings.TrimLeft(word[4:6], "0"), strings.TrimLeft(word[6:], "0"))
-		case word[0] >= '0' && word[0] <= '9':
-			numbers = append(numbers, strings.TrimLeft(strings.TrimRight(word, "abcdefghijklmnopqrstuvwxyz"), "0"))
-		}
-	}
-	slices.Sort(numbers)
-	return strings.Join(numbers, "-")
-}
-
-const monthNames = "jan feb mar apr may jun jul aug sep oct nov dec "
-
-// monthNumber returns the number of a month from its English name, or 0.
-func monthNumber(word string) int {
-	if len(word) < 3 || word[0] <= '9' {
-		return 0
-	}
-	if i := strings.Index(monthNames, word[:3]+" "); i >= 0 {
-		return i/4 + 1
-	}
-	return 0
+// ofType returns the servers that have sent values of a type.
+func (o *valueOrigins) ofType(t pii.Type) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.types[t])
 }
 
 // foldedWords returns the words of a text in lower case, without accents and without characters that are not displayed.
@@ -162,7 +174,7 @@ func foldedWords(text string) (words []string) {
 			word = append(word, 's', 's')
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			end()
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
+		case isDense(r):
 			end()
 			words = append(words, string(r))
 		default:
