@@ -57,7 +57,7 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if sc.kinds&hasDates != 0 && (digits || w.sort&isDigit == 0 && months().mayBegin(h)) {
+	if sc.kinds&hasDates != 0 && (digits || isOrdinal(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {
@@ -95,7 +95,11 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 			}
 		}
 		if i >= sc.done {
-			r := sc.recallAt(i, end, filterHash(sc.text[i:end]))
+			h := filterHash(sc.text[i:end])
+			r := sc.recallAt(i, end, h)
+			if sc.kinds&hasDates != 0 && months().mayBegin(h) {
+				r = longer(r, sc.recallDate(textWord{i, end, w.sort}))
+			}
 			if r.end == 0 && end-i > shortestStem {
 				r = sc.recallStem(i, end, 0, true)
 			}
@@ -258,12 +262,18 @@ func (sc *textScan) isAlone(start, end int) bool {
 // gluing marks join the words of identifiers, paths and addresses.
 const gluing = "_./\\@$#"
 
-// isGlued reports whether a word is a part of an identifier, a path or the like.
+// isGlued reports whether a word is a part of an identifier, a path or the like, because a gluing mark stands between
+// it and a letter, or in a key between it and a digit.
 func (sc *textScan) isGlued(start, end int) bool {
-	before, after := byteAt(sc.text, start-1), byteAt(sc.text, end)
-	return sc.key && (before == '-' || after == '-') ||
-		strings.IndexByte(gluing, before) >= 0 && (before != '.' || isAlnumByte(byteAt(sc.text, start-2))) ||
-		strings.IndexByte(gluing, after) >= 0 && isAlnumByte(byteAt(sc.text, end+1))
+	before, after, glued := byteAt(sc.text, start-1), byteAt(sc.text, end), uint8(isLetter)
+	if sc.key {
+		if before == '-' || after == '-' {
+			return true
+		}
+		glued = isAlnum
+	}
+	return strings.IndexByte(gluing, before) >= 0 && class[byteAt(sc.text, start-2)]&glued != 0 ||
+		strings.IndexByte(gluing, after) >= 0 && class[byteAt(sc.text, end+1)]&glued != 0
 }
 
 // isWhole reports whether nothing but marks and blanks stands around a word in its text, or in its line.
