@@ -57,15 +57,19 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if sc.kinds&hasDates != 0 && (digits || w.sort&isDigit == 0 && months().mayBegin(h)) {
+	if sc.kinds&hasDates != 0 && (digits || isOrdinal(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {
-		if r = sc.recallStem(w.start, w.end, false); r.end == 0 {
-			r = sc.recallParts(w)
+		if r = sc.recallStem(w.start, w.end, 0, false); r.end == 0 && w.sort&isDigit != 0 {
+			r = sc.recallAfterDigits(w)
 		}
 	}
-	return sc.addRecalled(r)
+	found := sc.addRecalled(r)
+	if w.sort&(isLower|isUpper) == isLower|isUpper && sc.done < w.end {
+		found = max(found, sc.findInParts(w))
+	}
+	return found
 }
 
 func longer(r, other recalledValue) recalledValue {
@@ -91,11 +95,17 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 			}
 		}
 		if i >= sc.done {
-			r := sc.recallAt(i, end, filterHash(sc.text[i:end]))
-			if r.end == 0 && end-i > shortestStem {
-				r = sc.recallStem(i, end, true)
+			h := filterHash(sc.text[i:end])
+			r := sc.recallAt(i, end, h)
+			if sc.kinds&hasDates != 0 && months().mayBegin(h) {
+				r = longer(r, sc.recallDate(textWord{i, end, w.sort}))
 			}
-			found = max(found, sc.addRecalled(r))
+			if r.end == 0 && end-i > shortestStem {
+				r = sc.recallStem(i, end, 0, true)
+			}
+			if found = max(found, sc.addRecalled(r)); sc.done < end {
+				found = max(found, sc.findInParts(textWord{i, end, w.sort}))
+			}
 		}
 		i = end
 	}
@@ -129,115 +139,33 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 func (sc *textScan) recallAt(start, end int, h uint64) (best recalledValue) {
 	for _, g := range sc.names {
 		if g.mayBegin(h) {
-			best = longer(best, sc.recall(g, start, end, false))
+			best = longer(best, sc.recall(g, start, end, 0))
 		}
 	}
 	return best
 }
 
-// shortestStem is the length, in bytes, of the shortest word that is found with an ending.
-const shortestStem = 4
-
-// recallStem returns the known value of one unit that the unit from start to end consists of, together with an ending:
-// Müllers, Mensah3. high is set if it may have letters beyond ASCII.
-func (sc *textScan) recallStem(start, end int, high bool) (best recalledValue) {
-	stem := stemEnd(sc.text, start, end)
-	if stem-start < shortestStem {
-		return best
-	}
-	h := wordHash(sc.text, start, stem)
-	if high {
-		h = filterHash(sc.text[start:stem])
-	}
-	for _, g := range sc.names {
-		if !g.mayBegin(h) {
-			continue
-		}
-		if e := g.words.find(hashUnit(sc.text[start:stem])); e.counts()&1 != 0 && sc.isAllowed(e, start, stem, true) {
-			best = longer(best, sc.recalled(g, e, start, stem))
-		}
-	}
-	return best
-}
-
-// stemEnd returns the end of a unit without an s or digits at its end, or 0 if it has none of these.
-func stemEnd(text []byte, start, end int) int {
-	if text[end-1]|0x20 == 's' {
-		return end - 1
-	}
-	stem := end
-	for stem > start && isDigitByte(text[stem-1]) {
-		stem--
-	}
-	if stem == end {
-		return 0
-	}
-	return stem
-}
-
-// longestGlued bounds the length of words in which parts are looked up: longer ones are ids or code.
-const longestGlued = 48
-
-// recallParts returns a known value of several units that stands in the word w without blanks: KwameMensah.
-func (sc *textScan) recallParts(w textWord) recalledValue {
-	if w.end-w.start > longestGlued || w.sort&(isLower|isUpper) != isLower|isUpper {
-		return recalledValue{}
-	}
-	for start := w.start; start < w.end; {
-		end := partEnd(sc.text, start)
-		if end == w.end {
-			break
-		}
-		h := wordHash(sc.text, start, end)
-		for _, g := range sc.names {
-			if g.mayBegin(h) {
-				if r := sc.recall(g, start, end, true); r.end > 0 {
-					return r
-				}
-			}
-		}
-		start = end
-	}
-	return recalledValue{}
-}
-
-// partEnd returns the end of the part of a word at i: of its digits, or of its letters up to the next capital after a
-// small letter.
-func partEnd(text []byte, i int) int {
-	if isDigitByte(byteAt(text, i)) {
-		return spanEnd(text, i, isDigit)
-	}
-	j := i
-	for j < len(text) && class[text[j]]&isLetter != 0 {
-		if j > i && class[text[j]]&isUpper != 0 && class[text[j-1]]&(isLower|isHigh) != 0 {
-			break
-		}
-		j++
-	}
-	return max(j, i+1)
-}
-
-// recall returns the longest known value that begins with the unit from start to end. If glued is set, the units are
-// parts of words, and the value must have several.
-func (sc *textScan) recall(g *KnownValues, start, end int, glued bool) (best recalledValue) {
+// recall returns the longest known value that begins with the unit from start to end. If that is only a part of a
+// word, least is the length of the shortest part that is found on its own. Otherwise it is 0.
+func (sc *textScan) recall(g *KnownValues, start, end, least int) (best recalledValue) {
 	h := hashUnit(sc.text[start:end])
 	e := g.words.find(h)
 	counts := e.counts()
-	if counts&1 != 0 && !glued && sc.isAllowed(e, start, end, true) {
+	if counts&1 != 0 && sc.isAllowedAlone(g, e, start, end, least) {
 		best = sc.recalled(g, e, start, end)
 	}
 	for n, i := 1, end; counts>>n != 0; n++ {
-		from, to := sc.nextPart(i, glued)
+		from, to := sc.nextPart(i)
 		if from < 0 {
 			break
 		}
 		before := h
 		h = chainHash(before, hashUnit(sc.text[from:to]))
 		if counts>>n&1 != 0 {
-			if r := sc.recallChain(g, h, start, to); r.end > 0 {
+			if r := sc.recallChain(g, h, start, to, false); r.end > 0 {
 				best = r
-			} else if stem := stemEnd(sc.text, from, to); stem > from {
-				best = longer(best, sc.recallChain(g, chainHash(before, hashUnit(sc.text[from:stem])), start, stem))
+			} else {
+				best = longer(best, sc.recallLast(g, before, start, from, to))
 			}
 		}
 		i = to
@@ -245,18 +173,11 @@ func (sc *textScan) recall(g *KnownValues, start, end int, glued bool) (best rec
 	return best
 }
 
-// nextPart returns the next unit at i, or the next part of a unit.
-func (sc *textScan) nextPart(i int, glued bool) (start, end int) {
-	if glued && i < len(sc.text) && class[sc.text[i]]&isAlnum&^isHigh != 0 {
-		return i, partEnd(sc.text, i)
-	}
-	return nextUnit(sc.text, i)
-}
-
-// recallChain returns the value of several units that has the hash h and stands from start to end.
-func (sc *textScan) recallChain(g *KnownValues, h uint64, start, end int) recalledValue {
+// recallChain returns the value of several units that has the hash h and stands from start to end. If glued is set,
+// because its last unit is a part of a word, it must be a value that is found anywhere.
+func (sc *textScan) recallChain(g *KnownValues, h uint64, start, end int, glued bool) recalledValue {
 	e := g.words.find(h)
-	if e&isValue == 0 || !sc.isAllowed(e, start, end, false) {
+	if e&isValue == 0 || glued && e&asWord == 0 || !sc.isAllowed(g, e, start, end, false) {
 		return recalledValue{}
 	}
 	return sc.recalled(g, e, start, end)
@@ -287,9 +208,10 @@ func isNameMark(r rune) bool {
 }
 
 // isAllowed reports whether a known value is to be found where it stands. single is set if it is one unit.
-func (sc *textScan) isAllowed(e wordEntry, start, end int, single bool) bool {
+func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
-		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !sc.isGlued(start, end)
+		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !isInIdentifiers(g.typeOf(e)) ||
+			!sc.isGlued(start, end)
 	}
 	if e&asRest != 0 && sc.follows(start) {
 		return true
@@ -307,6 +229,10 @@ func (sc *textScan) isAllowed(e wordEntry, start, end int, single bool) bool {
 	}
 	return false
 }
+
+// isInIdentifiers reports whether single words of a type also occur in names of fields and of parts of programs, such
+// as orbit_id and OrbitClient.
+func isInIdentifiers(t Type) bool { return t == Company || t == Address }
 
 // follows reports whether the last finding ends directly before start.
 func (sc *textScan) follows(start int) bool {
@@ -336,12 +262,18 @@ func (sc *textScan) isAlone(start, end int) bool {
 // gluing marks join the words of identifiers, paths and addresses.
 const gluing = "_./\\@$#"
 
-// isGlued reports whether a word is a part of an identifier, a path or the like.
+// isGlued reports whether a word is a part of an identifier, a path or the like, because a gluing mark stands between
+// it and a letter, or in a key between it and a digit.
 func (sc *textScan) isGlued(start, end int) bool {
-	before, after := byteAt(sc.text, start-1), byteAt(sc.text, end)
-	return sc.key && (before == '-' || after == '-') ||
-		strings.IndexByte(gluing, before) >= 0 && (before != '.' || isAlnumByte(byteAt(sc.text, start-2))) ||
-		strings.IndexByte(gluing, after) >= 0 && isAlnumByte(byteAt(sc.text, end+1))
+	before, after, glued := byteAt(sc.text, start-1), byteAt(sc.text, end), uint8(isLetter)
+	if sc.key {
+		if before == '-' || after == '-' {
+			return true
+		}
+		glued = isAlnum
+	}
+	return strings.IndexByte(gluing, before) >= 0 && class[byteAt(sc.text, start-2)]&glued != 0 ||
+		strings.IndexByte(gluing, after) >= 0 && class[byteAt(sc.text, end+1)]&glued != 0
 }
 
 // isWhole reports whether nothing but marks and blanks stands around a word in its text, or in its line.

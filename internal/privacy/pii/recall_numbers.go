@@ -73,6 +73,12 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
+// isOrdinal reports whether the word w is a day with letters, such as 10th.
+func isOrdinal(text []byte, w textWord) bool {
+	n := spanEnd(text[w.start:w.end], 0, isDigit)
+	return n > 0 && n <= 2 && w.end-w.start == n+2
+}
+
 // readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is
 // set, because versions and ids are to be expected, the date must have a year of four digits.
 func readDate(text []byte, i int, opaque bool) (dates datesRead, end int) {

@@ -125,7 +125,9 @@ func TestWordsOfNames(t *testing.T) {
 		{known, "by GitHub Actions and GitHub_Actions", "GitHub Actions|GitHub_Actions"},
 		{known, "quux-frobnitz, QuuxFrobnitz2, QUUX FROBNITZ", "quux-frobnitz|QuuxFrobnitz|QUUX FROBNITZ"},
 		{known, "lib/Zandstra, Zandstra_total, x.Zandstra, @Zandstra/pkg, Zandstra.js, hanne-config", ""},
-		{known, `{"Hanne":1,"Hanne-total":2,"hanne":3,"Hanne_x":4,"of Hanne.":5}`, "Hanne|Hanne"},
+		{known, "/Zandstra #Zandstra _Zandstra_ @Hanne and $Zandstra \\Zandstra", "Zandstra|Zandstra|Zandstra|Hanne|Zandstra|Zandstra"},
+		{known, "Zandstra_2024.pdf 2024_Zandstra ...Zandstra, 1.Hanne", "Zandstra|Zandstra|Zandstra|Hanne"},
+		{known, `{"Zandstra_2024":1,"Hanne":1,"Hanne-total":2,"hanne":3,"Hanne_x":4,"of Hanne.":5}`, "Hanne|Hanne"},
 		{known, `{"status":"ROSE","kind":"will","Rose":1}`, ""},
 		{known, "Rose Will and the rose will", "Rose Will"},
 		{known, "Hanne's, Hannes, HANNE ZANDSTRAS", "Hanne|Hanne|HANNE ZANDSTRA"},
@@ -151,12 +153,16 @@ func TestCommonWords(t *testing.T) {
 // TestKnownDates checks in which spellings a known date of birth is found.
 func TestKnownDates(t *testing.T) {
 	known := knownValues{DateOfBirth: {"1960-01-12", "2024-03-04"}}
+	march := knownValues{DateOfBirth: {"1960-03-10"}}
 	checkRecall(t, []recallCase{
 		{known, `{"born":19600112,"x":12011960,"id":19600112,"n":600112,"y":120160}`, "19600112|12011960|19600112"},
 		{known, `{"count":12011960,"n":1960011,"f":1960.0112,"m":-19600112}`, ""},
 		{known, "12.01.60, 01/12/60, 12/01/60, 1/12/60", "12.01.60|01/12/60|12/01/60|1/12/60"},
 		{known, "03.04.24, 01.12.60, version 12.01.60.2", ""},
 		{known, `{"version":"12.01.60","date":"12.01.1960"}`, "12.01.1960"},
+		{known, "12th January 1960, the 12th of January 1960, 12TH OF JANUARY 1960", "12th January 1960|12th of January 1960|12TH OF JANUARY 1960"},
+		{march, "März 10, 1960, MÄRZ 10, 1960, Ma\u0308rz 10 1960, 10. Ma\u0308rz 1960", "März 10, 1960|MÄRZ 10, 1960|Ma\u0308rz 10 1960|10. Ma\u0308rz 1960"},
+		{march, "10 марта, 10 Marz 1960, 10th-March-1960, March 1960, 10-mar-1960", "10 Marz 1960|10th-March-1960|10-mar-1960"},
 		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z", "12. Januar 1960|January 12, 1960|1960-01-12"},
 	})
 }
