@@ -35,14 +35,14 @@ const longAddress = "1 Lindenstraße, Sonnentau Quellhorn Lindental Morgenrot Ab
 
 const people = `[{"name":"Hanne Müller","company":"Sonnentau Werke","dateOfBirth":"1960-01-10"},
  {"name":"Rose Zandstra","company":"Vørdal Holding","dateOfBirth":"1971-12-03"},{"name":"王小明","company":"Vørdal Holding"},{"name":"Kwame Mensah","dateOfBirth":"1962-05-10"},
- {"name":"Aoife de la Zandstra","address":"`+longAddress+`"}]`
+ {"name":"Aoife de la Zandstra","address":"` + longAddress + `"}]`
 
 // TestCrossings checks that a person is asked about values of other servers in any spelling and encoding. Nobody is
 // asked about values that the server itself has sent, that the model wrote, or that are common words.
 func TestCrossings(t *testing.T) {
 	s := open(t, Options{Reveals: func(server string, _ pii.Type) bool { return server == "friend" }})
 	incoming(t, s, "crm", people)
-	incoming(t, s, "hr", `[{"name":"Jan Hanssen","company":"Sonnentau Werke","dateOfBirth":"1950-02-02"},{"name":"Rose Hanssen","dateOfBirth":"1951-02-02"}]`)
+	incoming(t, s, "hr", `[{"name":"Jan Hanssen","company":"Sonnentau Werke","dateOfBirth":"1950-02-02","address":"9 Harbour Way, Oslo"},{"name":"Rose Hanssen","dateOfBirth":"1951-02-02"}]`)
 	const name, company, born = "name from crm", "company from crm, hr", "date_of_birth from crm"
 	for _, c := range []struct{ server, text, code, want string }{
 		{"web", "Hanne Müller", "", name},

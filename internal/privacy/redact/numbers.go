@@ -13,6 +13,14 @@ import (
 func (s *Session) rememberNumber(t pii.Type, value string) {
 	if s.screen.modes[t] == Sealed && pii.IsNumberType(t) {
 		s.known.AddExact(t, value)
+		s.noteFull()
+	}
+}
+
+// noteFull records that a value may not be found again because there is no room for it.
+func (s *Session) noteFull() {
+	if s.known.IsFull() {
+		s.full.Store(true)
 	}
 }
 
@@ -28,9 +36,10 @@ func (s *Session) rememberSealed(t pii.Type, value string) {
 	}
 	if isPlainWord(value) || isShortNumber(value) { // such as the password "status" or "2024"
 		s.known.AddExact(t, value)
-		return
+	} else {
+		s.known.AddSealed(t, value)
 	}
-	s.known.AddSealed(t, value)
+	s.noteFull()
 }
 
 // isPlainWord reports whether a value could be a word of a language, or the name of a field.
