@@ -27,7 +27,8 @@ type KnownValues struct {
 
 	mu    sync.RWMutex   // guards the fields below, and additions to those above
 	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
-	exact int            // number of values given to AddExact and AddSealed
+	exact int            // number of values given to AddExact that are no numbers
+	more  int            // number of values given to AddSealed, and of numbers
 	told  int            // number of values given to Add
 	most  int            // tests: the number of values for which there is room; 0 means MaxKnown
 }
@@ -109,7 +110,8 @@ func (g *KnownValues) Add(t Type, value string) {
 func (g *KnownValues) AddExact(t Type, value string) { g.addExact(t, value, 0) }
 
 // AddSealed adds a value like AddExact. If it has at least four characters, it is found everywhere, even if it is a
-// common word, because only a few values are added in this way: those of types that programs do not see.
+// common word, because only a few values are added in this way: those of types that programs do not see. Digits only
+// are found as sealedReach says.
 func (g *KnownValues) AddSealed(t Type, value string) {
 	if utf8.RuneCountInString(value) >= 4 {
 		g.addExact(t, value, asWord)
@@ -195,8 +197,10 @@ func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
 		}
 	case reach == asName:
 		reach = reachOf(t, text, units)
+	case reach == asWord:
+		reach = sealedReach(t, text, units)
 	default:
-		reach |= reachOf(t, text, units)
+		reach = reachOf(t, text, units)
 	}
 	if reach == 0 {
 		return
