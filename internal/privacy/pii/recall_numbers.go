@@ -262,9 +262,9 @@ func (g *KnownValues) addNumber(t Type, value string) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.full.Load() {
+	if g.hasRoom(true) {
 		g.putNumber(digits, flags, g.numberOf(t))
-		g.countExact()
+		g.countExact(true)
 	}
 	return true
 }

@@ -257,14 +257,30 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// TestWordsAreBounded checks that a list is full if its values have too many words, so that the caller learns of it.
-func TestWordsAreBounded(t *testing.T) {
-	g := &KnownValues{}
-	g.words.n = maxEntries - 1
-	g.AddExact(Name, "Hanne Zandstra")
-	g.AddExact(Name, "Kwame Mensah")
-	if g.AddExact(Phone, "+1 202 555 0143"); !g.IsFull() || !g.HasExact("Kwame Mensah") || g.exact != 1 {
-		t.Errorf("full: %v, %d values", g.IsFull(), g.exact)
+// TestRoomIsBounded checks that a list is full if its values or their words are too many, so that the caller learns of
+// it, and that a full list still has room for numbers and sealed values.
+func TestRoomIsBounded(t *testing.T) {
+	for name, fill := range map[string]func(g *KnownValues){
+		"values": func(g *KnownValues) { g.most = 1 },
+		"words":  func(g *KnownValues) { g.words.n = maxEntries - 1 },
+	} {
+		g := &KnownValues{}
+		fill(g)
+		g.AddExact(Name, "Hanne Zandstra")
+		g.AddExact(Name, "Kwame Mensah")
+		g.AddSealed(Secret, "hunter22")
+		if full := g.IsFull(); !full || g.exact != 1 {
+			t.Errorf("%s: full: %v, %d values", name, full, g.exact)
+		}
+		g.words.n = max(g.words.n, maxEntries+1)
+		if g.most = 0; name == "values" {
+			g.most = 2
+		}
+		g.AddExact(Phone, "+1 202 555 0143")
+		text := []byte("Hanne Zandstra, Kwame Mensah, hunter22, 2025550143")
+		if found := New(Options{}).FindKnown(nil, g, text); len(found) != 3 {
+			t.Errorf("%s: found %v", name, found)
+		}
 	}
 }
 
