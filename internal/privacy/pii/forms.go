@@ -2,6 +2,7 @@ package pii
 
 import (
 	"fmt"
+	"iter"
 	"unicode/utf8"
 )
 
@@ -33,6 +34,28 @@ func KnownForms(t Type, value string) (forms []string) {
 		return nil
 	}
 	return []string{string(form)}
+}
+
+// piecesOf returns the units of a value in pieces of similar length and of at most maxUnits units.
+func piecesOf(units []textUnit) iter.Seq[[]textUnit] {
+	return func(yield func([]textUnit) bool) {
+		pieces := (len(units) + maxUnits - 1) / maxUnits
+		for i := range pieces {
+			if !yield(units[i*len(units)/pieces : (i+1)*len(units)/pieces]) {
+				return
+			}
+		}
+	}
+}
+
+// KnownPieces returns the parts of a value that a search finds one by one. Most values have one part, and long ones have
+// several. A value without letters and digits has none.
+func KnownPieces(value string) (pieces []string) {
+	text := plainValue(value)
+	for piece := range piecesOf(appendUnits(nil, text)) {
+		pieces = append(pieces, string(text[piece[0].start:piece[len(piece)-1].end]))
+	}
+	return pieces
 }
 
 // plainValue returns a value without the characters that are not displayed, and with plain letters and digits.

@@ -36,6 +36,25 @@ func TestKnownForms(t *testing.T) {
 	}
 }
 
+// TestKnownPieces checks that a search finds each piece of a long value, and nothing but the pieces.
+func TestKnownPieces(t *testing.T) {
+	for value, want := range map[string]int{
+		"Kwame Mensah": 1, " 'Mensah' ": 1, "🌸": 0, "北京市朝阳区建国门外大街乙十二号双子座大厦东塔": 2,
+		"Flat 3, 12 Quux Road, Upper Frobnitz, near the old mill, of the county of Zork": 2,
+	} {
+		g := &KnownValues{}
+		g.AddExact(Address, value)
+		pieces := KnownPieces(value)
+		var found []string
+		for _, f := range New(Options{}).FindKnown(nil, g, []byte(value)) {
+			found = append(found, value[f.Start:f.End])
+		}
+		if want > 0 && found == nil || len(pieces) != want || want > 0 && !slices.Equal(found, pieces) {
+			t.Errorf("%s: pieces %q, found %q", value, pieces, found)
+		}
+	}
+}
+
 func TestIsCommonWord(t *testing.T) {
 	for word, want := range map[string]bool{"release": true, "RELEASE": true, "gmbh": true, "Ng": true, "mensah": false, "Müller": false} {
 		if got := IsCommonWord(word); got != want {

@@ -23,11 +23,12 @@ type KnownValues struct {
 	types atomic.Pointer[[]Type]
 	kinds atomic.Uint32     // what kinds of values there are: hasWords and so on
 	heads [1000]atomic.Bool // the first three digits of known numbers
-	full  atomic.Bool       // there is no room for more values
+	full  atomic.Bool       // there is no room for more values of AddExact
 
 	mu    sync.RWMutex   // guards the fields below, and additions to those above
 	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
-	exact int            // number of values given to AddExact and AddSealed
+	exact int            // number of values given to AddExact, without numbers
+	apart int            // number of values given to AddSealed, and of numbers
 	told  int            // number of values given to Add
 	most  int            // tests: the number of values for which there is room; 0 means MaxKnown
 }
@@ -42,9 +43,11 @@ const (
 
 const (
 	// MaxKnown is the number of values for which KnownValues has room, so that it is not full before the vault of a
-	// session is. IsFull reports that there is no room.
+	// session is. IsFull reports that there is no room. As many numbers and sealed values have room of their own,
+	// because nothing else would hide them.
 	MaxKnown = 2_000_000
-	// maxEntries bounds the memory if values have many words. Two entries are usual.
+	// maxEntries bounds the memory if values have many words. Two entries are usual. Together with numbers and sealed
+	// values there may be twice as many.
 	maxEntries = 3 * MaxKnown
 )
 
@@ -106,31 +109,32 @@ func (g *KnownValues) Add(t Type, value string) {
 // in some places, because they occur in other texts too: see reachOf. The words of a person's name are found alone if
 // they are words of names: see putParts. Dates of birth are found in other spellings of the same date, and numbers
 // with other separators.
-func (g *KnownValues) AddExact(t Type, value string) { g.addExact(t, value, 0) }
+func (g *KnownValues) AddExact(t Type, value string) { g.addExact(t, value, 0, false) }
 
 // AddSealed adds a value like AddExact. If it has at least four characters, it is found everywhere, even if it is a
-// common word, because only a few values are added in this way: those of types that programs do not see.
+// common word, because only a few values are added in this way: those of types that programs do not see. Digits only
+// are found as sealedReach says.
 func (g *KnownValues) AddSealed(t Type, value string) {
 	if utf8.RuneCountInString(value) >= 4 {
-		g.addExact(t, value, asWord)
+		g.addExact(t, value, asWord, true)
 		return
 	}
-	g.addExact(t, value, 0)
+	g.addExact(t, value, 0, true)
 }
 
-func (g *KnownValues) addExact(t Type, value string, reach wordEntry) {
+func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed bool) {
 	if g.addNumber(t, value) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if value == "" || g.full.Load() || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
+	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
 		return
 	}
 	if t != DateOfBirth || !g.addDate(value) {
 		g.putText(t, value, reach)
 	}
-	g.countExact()
+	g.countExact(sealed)
 }
 
 // HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
@@ -142,13 +146,25 @@ func (g *KnownValues) HasExact(value string) bool {
 	return g.full.Load() || g.hasHash(h)
 }
 
-// IsFull reports whether there is no room for more values.
+// IsFull reports whether there is no room for more values of AddExact other than numbers.
 func (g *KnownValues) IsFull() bool { return g.full.Load() }
 
-// countExact counts a value that was given to AddExact or AddSealed.
-func (g *KnownValues) countExact() {
-	g.exact++
-	if g.exact >= cmp.Or(g.most, MaxKnown) || g.words.n >= maxEntries {
+// hasRoom reports whether there is room for one more value. apart is set for numbers and sealed values.
+func (g *KnownValues) hasRoom(apart bool) bool {
+	if apart {
+		return g.apart < cmp.Or(g.most, MaxKnown) && g.words.n < 2*maxEntries
+	}
+	return g.exact < cmp.Or(g.most, MaxKnown) && g.words.n < maxEntries
+}
+
+// countExact counts a value that was added. apart is that of hasRoom.
+func (g *KnownValues) countExact(apart bool) {
+	if apart {
+		g.apart++
+	} else {
+		g.exact++
+	}
+	if !g.hasRoom(false) {
 		g.full.Store(true)
 	}
 }
@@ -195,8 +211,10 @@ func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
 		}
 	case reach == asName:
 		reach = reachOf(t, text, units)
+	case reach == asWord:
+		reach = sealedReach(t, text, units)
 	default:
-		reach |= reachOf(t, text, units)
+		reach = reachOf(t, text, units)
 	}
 	if reach == 0 {
 		return
@@ -229,13 +247,9 @@ func marksOf(text []byte, units []textUnit) (flags wordEntry) {
 // putPieces stores the units of a value. A value of more than maxUnits units is stored in pieces of similar length,
 // so that a search compares only a few units at each place of a text.
 func (g *KnownValues) putPieces(text []byte, units []textUnit, k typeNumber, flags wordEntry) {
-	pieces := (len(units) + maxUnits - 1) / maxUnits
-	for i := range pieces {
-		piece := units[i*len(units)/pieces : (i+1)*len(units)/pieces]
-		if i > 0 {
-			flags = asRest | flags&markAfter
-		}
+	for piece := range piecesOf(units) {
 		g.putPiece(text, piece, k, flags)
+		flags = asRest | flags&markAfter
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"retort/internal/privacy/vault"
 )
 
 // TestKnownValuesAreSmall checks that a name of two words takes at most 40 bytes, and that a list that is full says so.
@@ -28,6 +30,13 @@ func TestKnownValuesAreSmall(t *testing.T) {
 	}
 	if !full.IsFull() || full.exact != 2 {
 		t.Errorf("the list has %d values, full: %v", full.exact, full.IsFull())
+	}
+}
+
+// TestRoomEqualsThatOfVault checks that a list has room for all values of a session's vault.
+func TestRoomEqualsThatOfVault(t *testing.T) {
+	if MaxKnown != vault.MaxEntries {
+		t.Errorf("room for %d values, but the vault has %d", MaxKnown, vault.MaxEntries)
 	}
 }
 

@@ -52,6 +52,23 @@ func reachOf(t Type, text []byte, units []textUnit) wordEntry {
 	return asWhole
 }
 
+// sealedReach returns where a value that was given to AddSealed is found. That is anywhere, unless it consists of a few
+// digits, which also occur in dates, prices and ids. A number of seven digits is found anywhere but in ids and amounts:
+// see isAllowed.
+func sealedReach(t Type, text []byte, units []textUnit) wordEntry {
+	digits := 0
+	for _, u := range units {
+		if !hasOnlyDigits(text[u.start:u.end]) {
+			return asWord
+		}
+		digits += u.end - u.start
+	}
+	if digits >= leastOpaque || len(units) == 1 && digits >= leastDigits {
+		return asWord
+	}
+	return reachOf(t, text, units)
+}
+
 // enoughWeight is the weight of characters that identify a value inside of a run of letters: two ideographs or
 // syllables, three kana, four letters.
 const enoughWeight = 8

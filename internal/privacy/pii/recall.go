@@ -61,12 +61,10 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {
-		if r = sc.recallStem(w.start, w.end, 0, false); r.end == 0 && w.sort&isDigit != 0 {
-			r = sc.recallAfterDigits(w)
-		}
+		r = sc.recallStem(w.start, w.end, 0, false)
 	}
 	found := sc.addRecalled(r)
-	if w.sort&(isLower|isUpper) == isLower|isUpper && sc.done < w.end {
+	if sc.done < w.end && sc.mayHaveParts(w) {
 		found = max(found, sc.findInParts(w))
 	}
 	return found
@@ -210,6 +208,9 @@ func isNameMark(r rune) bool {
 // isAllowed reports whether a known value is to be found where it stands. single is set if it is one unit.
 func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
+		if sc.opaque && end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
+			return false
+		}
 		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !isInIdentifiers(g.typeOf(e)) ||
 			!sc.isGlued(start, end)
 	}

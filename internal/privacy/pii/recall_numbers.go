@@ -62,9 +62,21 @@ func (g *KnownValues) hasDate(dates datesRead) bool {
 	return false
 }
 
+// recallDigits searches for a known number or date that begins with the digits w in a word.
+func (sc *textScan) recallDigits(w textWord) (r recalledValue) {
+	if sc.kinds&hasNumbers != 0 {
+		r = sc.recallNumber(w)
+	}
+	if n := w.end - w.start; sc.kinds&hasDates != 0 && (n == 8 || n <= 4 && sepOf[byteAt(sc.text, w.end)] != 0) {
+		r = longer(r, sc.recallDate(w))
+	}
+	return r
+}
+
 // recallDate searches for a known date of birth that begins with the word w.
 func (sc *textScan) recallDate(w textWord) recalledValue {
-	dates, end := readDate(sc.text, w.start, sc.opaque)
+	before := class[byteAt(sc.text, w.start-1)]
+	dates, end := readDate(sc.text, w.start, sc.opaque || before&(isUpper|isLower) != 0)
 	for _, g := range sc.names {
 		if end > 0 && g.hasDate(dates) {
 			return recalledValue{w.start, end, DateOfBirth}
@@ -87,6 +99,9 @@ func readDate(text []byte, i int, opaque bool) (dates datesRead, end int) {
 		g.readGroups(text, i, i)
 		switch {
 		case g.n >= 1 && g.len[0] == 8:
+			if next := byteAt(text, g.end[0]); isAlnumByte(next) && next < utf8.RuneSelf && next != 'T' {
+				return dates, 0
+			}
 			return readDigits(g.digits[:8], opaque), g.end[0]
 		case g.n >= 3 && g.sep[1] == g.sep[2] && g.birthLike():
 			if four := g.len[0] == 4 || g.len[2] == 4; !four && (opaque || g.n > 3 && g.sep[3] == g.sep[1]) {
@@ -247,9 +262,9 @@ func (g *KnownValues) addNumber(t Type, value string) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.full.Load() {
+	if g.hasRoom(true) {
 		g.putNumber(digits, flags, g.numberOf(t))
-		g.countExact()
+		g.countExact(true)
 	}
 	return true
 }
@@ -297,11 +312,11 @@ func (g *KnownValues) storedNumber(digits []byte) wordEntry {
 	return g.words.find(hashNumber(digits))
 }
 
-// recallNumber searches for a known number that begins with the word w, which consists of digits.
+// recallNumber searches for a known number that begins with the word w, which consists of digits. Beside letters, and
+// after the point of a decimal or a version, it requires more digits.
 func (sc *textScan) recallNumber(w textWord) recalledValue {
 	next := byteAt(sc.text, w.end)
-	if w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf ||
-		byteAt(sc.text, w.start-1) == '.' {
+	if w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf {
 		return recalledValue{}
 	}
 	start := w.start
@@ -312,9 +327,14 @@ func (sc *textScan) recallNumber(w textWord) recalledValue {
 	if n.readGroups(sc.text, start, start); n.total < leastDigits {
 		return recalledValue{}
 	}
+	before, least := byteAt(sc.text, start-1), leastDigits
+	all := sc.opaque || before == '.' && isDigitByte(byteAt(sc.text, start-2))
+	if all || class[before]&(isUpper|isLower) != 0 {
+		least = leastOpaque
+	}
 	for _, g := range sc.names {
-		if k, t := sc.groupsKnown(g, &n); k > 0 {
-			if byteAt(sc.text, start-1) == '+' {
+		if k, t := sc.groupsKnown(g, &n, least, all); k > 0 {
+			if before == '+' {
 				start--
 			}
 			return recalledValue{max(start, sc.done), n.end[k-1], t}
@@ -323,30 +343,31 @@ func (sc *textScan) recallNumber(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// groupsKnown returns how many of the groups at the beginning form a known number, and the number's type. Under a key
-// such as id, all groups must.
-func (sc *textScan) groupsKnown(g *KnownValues, n *digitGroups) (int, Type) {
+// groupsKnown returns how many of the groups at the beginning form a known number of at least least digits, and the
+// number's type. If all is set, all groups must.
+func (sc *textScan) groupsKnown(g *KnownValues, n *digitGroups, least int, all bool) (int, Type) {
 	total := n.total
 	for k := n.n; k > 0; k-- {
 		digits := n.digits[:total]
 		total -= int(n.len[k-1])
-		if isAlnumByte(byteAt(sc.text, n.end[k-1])) {
+		next := class[byteAt(sc.text, n.end[k-1])]
+		if next&isDigit != 0 || next&(isUpper|isLower) != 0 && len(digits) < leastOpaque {
 			continue
 		}
-		if t := g.numberType(digits, sc.opaque); t != "" {
+		if t := g.numberType(digits, least); t != "" {
 			return k, t
 		}
-		if sc.opaque {
+		if all {
 			break
 		}
 	}
 	return 0, ""
 }
 
-// numberType returns the type of a known number, or "". The digits may begin with 00, and those of a phone number
-// without a country code with 0.
-func (g *KnownValues) numberType(digits []byte, opaque bool) Type {
-	if opaque && len(digits) < leastOpaque {
+// numberType returns the type of a known number of at least least digits, or "". The digits may begin with 00, and
+// those of a phone number without a country code with 0.
+func (g *KnownValues) numberType(digits []byte, least int) Type {
+	if len(digits) < least {
 		return ""
 	}
 	if bytes.HasPrefix(digits, []byte("00")) {

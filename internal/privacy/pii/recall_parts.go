@@ -51,20 +51,63 @@ func stemEnd(text []byte, start, end int) int {
 	return stem
 }
 
-// findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah.
+// mayHaveParts reports whether the word w, which is ASCII, is one to search in its parts: it has both small letters and
+// capitals, or it has letters and digits and begins with a digit or may contain a known number.
+func (sc *textScan) mayHaveParts(w textWord) bool {
+	switch {
+	case w.sort&(isLower|isUpper) == isLower|isUpper:
+		return true
+	case w.sort&isDigit == 0 || w.sort&isLetter == 0:
+		return false
+	case isDigitByte(sc.text[w.start]):
+		return true
+	}
+	return sc.kinds&(hasNumbers|hasDates) != 0 && hasLongNumber(sc.text, w)
+}
+
+// hasLongNumber reports whether eight digits stand together in the word w, or digits before a separator at its end.
+func hasLongNumber(text []byte, w textWord) bool {
+	if isDigitByte(text[w.end-1]) && sepOf[byteAt(text, w.end)] != 0 {
+		return true
+	}
+	const n = 8
+	for i := w.start + n - 1; i < w.end; i += n {
+		if !isDigitByte(text[i]) {
+			continue
+		}
+		start := i
+		for start > w.start && isDigitByte(text[start-1]) {
+			start--
+		}
+		if i = spanEnd(text, i, isDigit); i-start >= n {
+			return true
+		}
+		i--
+	}
+	return false
+}
+
+// findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
+// 3mensah, ref4111111111111111.
 func (sc *textScan) findInParts(w textWord) (found int) {
-	least := leastPart(w)
+	least, humps := leastPart(w), w.sort&isHigh != 0 || w.sort&(isLower|isUpper) == isLower|isUpper
 	for start := max(w.start, sc.done); start < w.end; {
 		end := min(partEnd(sc.text, start), w.end)
-		if start == w.start && end == w.end {
+		var r recalledValue
+		switch {
+		case isDigitByte(sc.text[start]):
+			r = sc.recallDigits(textWord{start, end, isDigit})
+		case start == w.start && end == w.end:
 			return 0
-		}
-		r := sc.recallPart(start, end, least, w.sort)
-		if r.end == 0 && end < w.end { // McDonald
-			r = sc.recallPart(start, min(partEnd(sc.text, end), w.end), least, w.sort)
+		case humps:
+			if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && end < w.end { // McDonald
+				r = sc.recallPart(start, min(partEnd(sc.text, end), w.end), least, w.sort)
+			}
+		case spanEnd(sc.text, w.start, isDigit) == start:
+			r = sc.recallPart(start, w.end, least, w.sort)
 		}
 		if r.end > 0 {
-			found = max(found, sc.addFinding(r.start, r.end, r.typ))
+			found = max(found, sc.addFinding(max(r.start, sc.done), r.end, r.typ))
 		}
 		start = max(end, sc.done)
 	}
@@ -78,15 +121,6 @@ func leastPart(w textWord) int {
 		return 6
 	}
 	return shortestStem
-}
-
-// recallAfterDigits returns the known value that the word w begins with after its digits: 3Mensah.
-func (sc *textScan) recallAfterDigits(w textWord) recalledValue {
-	start := spanEnd(sc.text, w.start, isDigit)
-	if start == w.start || start == w.end {
-		return recalledValue{}
-	}
-	return sc.recallPart(start, w.end, leastPart(w), w.sort)
 }
 
 // recallPart returns the longest known value that begins with the part of a word from start to end.

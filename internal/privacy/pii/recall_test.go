@@ -183,6 +183,42 @@ func TestKnownNumbers(t *testing.T) {
 	})
 }
 
+// TestNumbersBesideOthers checks that known numbers are found after letters and points, and that decimals stay.
+func TestNumbersBesideOthers(t *testing.T) {
+	known := knownValues{CreditCard: {"4111111111111111"}, Phone: {"5550199", "138 0013 8000"}, DateOfBirth: {"1960-01-12"}}
+	checkRecall(t, []recallCase{
+		{known, "ref4111111111111111, ref4111 1111 1111 1111, 4111111111111111x", "4111111111111111|4111 1111 1111 1111|4111111111111111"},
+		{known, "no.5550199, see.4111111111111111 and 0.4111111111111111", "5550199|4111111111111111|4111111111111111"},
+		{known, "a5550199 5550199b 1.5550199 0.13800138000.2", ""},
+		{known, "电话13800138000生日1960-01-12", "13800138000|1960-01-12"},
+		{known, "Müller13800138000, dob1960-01-12, v12.01.60, 19600112x a19600112b", "13800138000|1960-01-12"},
+		{known, `{"id":"a13800138000f","url":"/x/ref4111111111111111"}`, "13800138000|4111111111111111"},
+	})
+}
+
+// TestSealedDigits checks that a sealed value of digits only is not found in dates, prices and ids that contain it.
+func TestSealedDigits(t *testing.T) {
+	g := &KnownValues{}
+	for _, v := range []string{"2024", "12345", "83920174", "123456789012", "2024-05-01", "hunter22", "status"} {
+		g.AddSealed(Secret, v)
+	}
+	for text, want := range map[string]string{
+		"on 2024-05-01 in 2024": "", "2024": "", "12345": "12345", "it is 12345.00 for 12345": "", `{"id":"12345","x":"12345"}`: "12345",
+		"x 83920174 y": "83920174", `{"id":"83920174","price":"83920174.00"}`: "", `{"id":"x 123456789012"}`: "123456789012",
+		"my hunter22, status": "hunter22|status", `{"id":"HUNTER22"}`: "HUNTER22",
+	} {
+		v := newTokens()
+		New(Options{}).ReplaceValues([]byte(text), g, v)
+		var got []string
+		for _, found := range v.all {
+			got = append(got, found.Text)
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s: found %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestUnusualCharacters checks that emoji, characters that are not displayed, and variants of letters neither hide a
 // known value nor become a part of one.
 func TestUnusualCharacters(t *testing.T) {
@@ -221,14 +257,30 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// TestWordsAreBounded checks that a list is full if its values have too many words, so that the caller learns of it.
-func TestWordsAreBounded(t *testing.T) {
-	g := &KnownValues{}
-	g.words.n = maxEntries - 1
-	g.AddExact(Name, "Hanne Zandstra")
-	g.AddExact(Name, "Kwame Mensah")
-	if g.AddExact(Phone, "+1 202 555 0143"); !g.IsFull() || !g.HasExact("Kwame Mensah") || g.exact != 1 {
-		t.Errorf("full: %v, %d values", g.IsFull(), g.exact)
+// TestRoomIsBounded checks that a list is full if its values or their words are too many, so that the caller learns of
+// it, and that a full list still has room for numbers and sealed values.
+func TestRoomIsBounded(t *testing.T) {
+	for name, fill := range map[string]func(g *KnownValues){
+		"values": func(g *KnownValues) { g.most = 1 },
+		"words":  func(g *KnownValues) { g.words.n = maxEntries - 1 },
+	} {
+		g := &KnownValues{}
+		fill(g)
+		g.AddExact(Name, "Hanne Zandstra")
+		g.AddExact(Name, "Kwame Mensah")
+		g.AddSealed(Secret, "hunter22")
+		if full := g.IsFull(); !full || g.exact != 1 {
+			t.Errorf("%s: full: %v, %d values", name, full, g.exact)
+		}
+		g.words.n = max(g.words.n, maxEntries+1)
+		if g.most = 0; name == "values" {
+			g.most = 2
+		}
+		g.AddExact(Phone, "+1 202 555 0143")
+		text := []byte("Hanne Zandstra, Kwame Mensah, hunter22, 2025550143")
+		if found := New(Options{}).FindKnown(nil, g, text); len(found) != 3 {
+			t.Errorf("%s: found %v", name, found)
+		}
 	}
 }
 
