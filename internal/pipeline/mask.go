@@ -122,9 +122,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	return o
 }
 
-const fullWarning = "this session has as many different personal values as it can find again; programs get tokens for further " +
-	"names, companies, addresses and dates of birth; further secrets, IDs and numbers are not hidden when a server repeats them " +
-	"in a text; request less data, or use another session"
+const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find again; " +
+	"programs get tokens for further ones; request less data, or use another session"
 
 // engineFields are the fields of an Outcome that only the engine writes, from settings, closed lists and its own ids.
 // Programs and servers cannot write text into them. All other texts of an Outcome pass hideTexts.

@@ -13,14 +13,6 @@ import (
 func (s *Session) rememberNumber(t pii.Type, value string) {
 	if s.screen.modes[t] == Sealed && pii.IsNumberType(t) {
 		s.known.AddExact(t, value)
-		s.noteFull()
-	}
-}
-
-// noteFull records that a value may not be found again because there is no room for it.
-func (s *Session) noteFull() {
-	if s.known.IsFull() {
-		s.full.Store(true)
 	}
 }
 
@@ -34,35 +26,17 @@ func (s *Session) rememberSealed(t pii.Type, value string) {
 	if s.screen.modes[t] != Sealed {
 		return
 	}
-	if isPlainWord(value) || isShortNumber(value) { // such as the password "status" or "2024"
+	if isPlainWord(value) { // such as the password "status", which is also the name of a field
 		s.known.AddExact(t, value)
-	} else {
-		s.known.AddSealed(t, value)
+		return
 	}
-	s.noteFull()
+	s.known.AddSealed(t, value)
 }
 
 // isPlainWord reports whether a value could be a word of a language, or the name of a field.
 func isPlainWord(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' })
 }
-
-// isShortNumber reports whether a value has no letters and so few digits that it could be a count, a year or a price.
-func isShortNumber(value string) bool {
-	digits := 0
-	for _, r := range value {
-		if unicode.IsLetter(r) {
-			return false
-		}
-		if unicode.IsDigit(r) {
-			digits++
-		}
-	}
-	return digits < longNumber
-}
-
-// longNumber is the number of digits from which a sealed number is found in any text.
-const longNumber = 7
 
 // isSameValue reports whether two values of one type are equal. Numbers are compared by their digits, and other values
 // without case, blanks and some marks.

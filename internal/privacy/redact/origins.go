@@ -58,10 +58,10 @@ func (o *valueOrigins) addTexts(t pii.Type, value string, server int) {
 	}
 }
 
-// findableParts returns a value, and the parts of it that are found alone: of a name, its words, and up to mostWords also
-// the words that stand together.
+// findableParts returns a value, and the parts of it that are found alone: the pieces of a long value, the words of a
+// name, and of up to mostWords words also those that stand together.
 func findableParts(t pii.Type, value string) []string {
-	parts := []string{value}
+	parts := append(pii.KnownPieces(value), value)
 	if t != pii.Name {
 		return parts
 	}

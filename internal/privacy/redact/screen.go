@@ -143,8 +143,8 @@ type Session struct {
 	origins valueOrigins
 }
 
-// IsFull reports whether the session had more values than it can find again. Programs get tokens for the names,
-// companies, addresses and dates of birth after that. Values of other types are not found again.
+// IsFull reports whether the session had more names, companies, addresses and dates of birth than it can find again.
+// Programs get tokens for the values after that.
 func (s *Session) IsFull() bool { return s.full.Load() }
 
 // loadVisible loads the values that programs may see from the vault into the list of known values, and sealed values.
