@@ -137,15 +137,6 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed boo
 	g.countExact(sealed)
 }
 
-// HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
-// room. For a number it may return false although AddExact would do nothing, which AddExact notices fast.
-func (g *KnownValues) HasExact(value string) bool {
-	h := ^hashValue(value)
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.full.Load() || g.hasHash(h)
-}
-
 // IsFull reports whether there is no room for more values of AddExact other than numbers.
 func (g *KnownValues) IsFull() bool { return g.full.Load() }
 
