@@ -28,7 +28,9 @@ const maxReasons = 1000
 func (a *allowedCrossings) reasonFor(server string, crossings []redact.BorderCrossing) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	crossings = slices.DeleteFunc(slices.Clone(crossings), func(c redact.BorderCrossing) bool { return a.covers(server, c) })
+	crossings = slices.DeleteFunc(slices.Clone(crossings), func(c redact.BorderCrossing) bool {
+		return a.covers(server, c)
+	})
 	if len(crossings) == 0 {
 		return ""
 	}

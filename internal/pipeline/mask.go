@@ -36,7 +36,9 @@ func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) 
 	return shown, err
 }
 
-func (p privacyFilter) Restore(server string, arguments, schema json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (p privacyFilter) Restore(
+	server string, arguments, schema json.RawMessage,
+) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
@@ -122,15 +124,17 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	return o
 }
 
-const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find again; " +
-	"programs get tokens for further ones; request less data, or use another session"
+const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find " +
+	"again; programs get tokens for further ones; request less data, or use another session"
 
 // engineFields are the fields of an Outcome that only the engine writes, from settings, closed lists and its own ids.
 // Programs and servers cannot write text into them. All other texts of an Outcome pass hideTexts.
 var engineFields = map[string]bool{
-	"Outcome.ExecutionID": true, "Outcome.Status": true, "Outcome.Task": true, "Error.Kind": true, "Error.Server": true, "Error.Tool": true,
-	"Error.Op": true, "Error.Err": true, "Outcome.Stats": true, "Outcome.Trace": true, "Outcome.Approvals": true,
-	"IntendedCall.Server": true, "IntendedCall.Tool": true, "IntendedCall.Effect": true, "SentCall.Server": true, "SentCall.Tool": true,
+	"Outcome.ExecutionID": true, "Outcome.Status": true, "Outcome.Task": true, "Error.Kind": true, "Error.Server": true,
+	"Error.Tool": true,
+	"Error.Op":   true, "Error.Err": true, "Outcome.Stats": true, "Outcome.Trace": true, "Outcome.Approvals": true,
+	"IntendedCall.Server": true, "IntendedCall.Tool": true, "IntendedCall.Effect": true, "SentCall.Server": true,
+	"SentCall.Tool":   true,
 	"SentCall.Effect": true, "Outcome.TaskContext": true,
 }
 

@@ -46,11 +46,14 @@ func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
 func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMessage) *argumentError {
 	value, err := jsonschema.Decode(arguments)
 	if err != nil {
-		return &argumentError{core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not JSON: %v", err), nil}
+		e := core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not JSON: %v", err)
+		return &argumentError{e, nil}
 	}
 	given, ok := value.(map[string]any)
 	if !ok {
-		e := core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments must be one object, not %s", typeName(value))
+		e := core.Errorf(
+			core.KindInvalidArguments, "relay.arguments", "the arguments must be one object, not %s", typeName(value),
+		)
 		return &argumentError{e, nil}
 	}
 	input := s.compiledSchema(tool)
@@ -85,11 +88,13 @@ func (e *argumentError) withoutValues() *argumentError {
 		case jsonschema.AdditionalProperties:
 			message = pathPrefix(argumentPath(v.Path)) + "there is an argument that the tool does not have"
 		default:
-			message = pathPrefix(argumentPath(v.Path)) + "the value behind a token, or another value, does not match " + string(v.Keyword)
+			message = pathPrefix(argumentPath(v.Path)) + "the value behind a token, or another value, does not match " +
+				string(v.Keyword)
 		}
 	}
 	plain := core.Errorf(core.KindInvalidArguments, "relay.arguments", "%s", message)
-	return &argumentError{plain.WithHint("describe_tools shows what this argument takes; a value behind a token is not shown"), e.violation}
+	plain = plain.WithHint("describe_tools shows what this argument takes; a value behind a token is not shown")
+	return &argumentError{plain, e.violation}
 }
 
 func (s *schemaValidator) compiledSchema(tool *core.Tool) *jsonschema.Schema {

@@ -51,14 +51,15 @@ func hideBytes(mimeType string, data []byte, hide func([]byte) ([]byte, error)) 
 func errUnreadable(mimeType string) *core.Error {
 	return core.Errorf(
 		core.KindToolError, "relay.private",
-		"the file was withheld: it is said to be text (%s), but its encoding is not known, so personal data in it cannot be found", mimeType,
+		"the file was withheld: it is said to be text (%s), but its encoding is not known, so personal data in it "+
+			"cannot be found", mimeType,
 	).WithHint("request it in UTF-8, or with a charset in its MIME type")
 }
 
 // readText returns the ways to read bytes as text, the most likely one first. There is none if they are not text. A
-// declared encoding comes first: that of a byte order mark, of the MIME type, or of XML or HTML. Bytes in an encoding of
-// seven bits are UTF-8 as well, and are read in both ways, since a server can declare a wrong one. readable is false if
-// the bytes are said to be text and cannot be read.
+// declared encoding comes first: that of a byte order mark, of the MIME type, or of XML or HTML. Bytes in an encoding
+// of seven bits are UTF-8 as well, and are read in both ways, since a server can declare a wrong one. readable is false
+// if the bytes are said to be text and cannot be read.
 func readText(mimeType string, data []byte) (readings []textReading, readable bool) {
 	claimed, charset := declaredText(mimeType, data)
 	add := func(e encoding.Encoding) bool {
@@ -217,16 +218,19 @@ func guessUTF16(data []byte) encoding.Encoding {
 	return e
 }
 
-// guessEncoding returns the encoding of text in an undeclared encoding of eight bits, or nil for bytes that look like no
-// text, or are said to be a picture, sound or film.
+// guessEncoding returns the encoding of text in an undeclared encoding of eight bits, or nil for bytes that look like
+// no text, or are said to be a picture, sound or film.
 func guessEncoding(mimeType string, data []byte) encoding.Encoding {
-	if kind, _, _ := strings.Cut(mimeType, "/"); kind == "image" || kind == "audio" || kind == "video" || !isPrintable(data) {
+	kind, _, _ := strings.Cut(mimeType, "/")
+	if kind == "image" || kind == "audio" || kind == "video" || !isPrintable(data) {
 		return nil
 	}
-	if text, ok := decodeWith(japanese.ShiftJIS, data, false); ok && isMostlyDense(text) && hasCommonLeads(data, 0x81, 0x9F) {
+	text, ok := decodeWith(japanese.ShiftJIS, data, false)
+	if ok && isMostlyDense(text) && hasCommonLeads(data, 0x81, 0x9F) {
 		return japanese.ShiftJIS
 	}
-	if text, ok := decodeWith(simplifiedchinese.GB18030, data, false); ok && isMostlyDense(text) && hasCommonLeads(data, 0xA1, 0xD7) {
+	text, ok = decodeWith(simplifiedchinese.GB18030, data, false)
+	if ok && isMostlyDense(text) && hasCommonLeads(data, 0xA1, 0xD7) {
 		return simplifiedchinese.GB18030
 	}
 	for _, e := range []encoding.Encoding{charmap.Windows1251, charmap.Windows1252} {
@@ -246,8 +250,8 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// isMostlyUTF8 reports whether bytes that are not valid UTF-8 have more characters beyond ASCII in UTF-8 than bytes that
-// do not fit, as in a text with a damaged character.
+// isMostlyUTF8 reports whether bytes that are not valid UTF-8 have more characters beyond ASCII in UTF-8 than bytes
+// that do not fit, as in a text with a damaged character.
 func isMostlyUTF8(data []byte) bool {
 	good, bad := 0, 0
 	for i := 0; i < len(data); {
@@ -321,7 +325,8 @@ func isMostlyDense(text []byte) bool {
 			continue
 		}
 		all++
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) && (r < 0xFF66 || r > 0xFF9F) || r >= 0x3000 && r <= 0x303F {
+		isCommon := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) && (r < 0xFF66 || r > 0xFF9F)
+		if isCommon || r >= 0x3000 && r <= 0x303F {
 			dense++
 		}
 	}

@@ -240,8 +240,8 @@ func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, e
 	return f, err
 }
 
-// openText returns a reader of data as UTF-8, or nil if the data is not text. The encoding is that in which the beginning
-// of the data can be read, or the first bytes beyond ASCII if the beginning does not tell.
+// openText returns a reader of data as UTF-8, or nil if the data is not text. The encoding is that in which the
+// beginning of the data can be read, or the first bytes beyond ASCII if the beginning does not tell.
 func (l *largeAnswer) openText(open func() io.Reader, mime string, s byteSurvey) (io.Reader, error) {
 	sample, err := l.readSample(open())
 	if err != nil {
@@ -284,8 +284,8 @@ func (l *largeAnswer) readSample(r io.Reader) ([]byte, error) {
 	return sample[:n], err
 }
 
-// sampleAt returns the bytes of r from an offset on. If there are more of them than encodingSample, they end with a line,
-// so that no character is cut off.
+// sampleAt returns the bytes of r from an offset on. If there are more of them than encodingSample, they end with a
+// line, so that no character is cut off.
 func (l *largeAnswer) sampleAt(r io.Reader, offset int64) ([]byte, error) {
 	if _, err := io.CopyN(io.Discard, l.contextReader(r), offset); err != nil {
 		return nil, err

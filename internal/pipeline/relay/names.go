@@ -59,9 +59,9 @@ func resolveTool(tools *core.Toolset, c core.ToolCall) (core.ToolCall, error) {
 	return core.ToolCall{Server: tool.Server, Tool: tool.Name, Arguments: orEmptyObject(c.Arguments)}, nil
 }
 
-// knownNamesGuard returns the guard that lets an error name only a server and a tool of the catalogue. A program chooses
-// the names in its calls, so that other names could contain personal data. Errors that name an unknown server or tool
-// lose the name.
+// knownNamesGuard returns the guard that lets an error name only a server and a tool of the catalogue. A program
+// chooses the names in its calls, so that other names could contain personal data. Errors that name an unknown server
+// or tool lose the name.
 func knownNamesGuard(tools *core.Toolset) CallGuard {
 	all := tools.WithHidden()
 	return func(next sandbox.ToolHost) sandbox.ToolHost {

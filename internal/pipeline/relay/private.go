@@ -19,7 +19,9 @@ type PrivacyFilter interface {
 	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
 	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
 	// approval. Otherwise crosses is "". schema is the tool's input schema; nil if there is none.
-	Restore(server string, arguments, schema json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
+	Restore(
+		server string, arguments, schema json.RawMessage,
+	) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
 // privacyGuard returns the guard that replaces tokens in arguments by values. The later guards and the server see
@@ -87,7 +89,9 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 
 // saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
 // is stored as UTF-8, whatever its encoding was.
-func (h hidingFiles) saveAs(ctx context.Context, mime, suffix string, data []byte) (path string, stored int, err error) {
+func (h hidingFiles) saveAs(
+	ctx context.Context, mime, suffix string, data []byte,
+) (path string, stored int, err error) {
 	hide := func(text []byte) ([]byte, error) { return h.privacy.Incoming(h.server, text) }
 	if data, _, err = hideBytes(mime, data, hide); err != nil {
 		return "", 0, err

@@ -14,7 +14,9 @@ import (
 // FindCrossings returns the values in a call's arguments that programs see, that other servers have sent and that no
 // rule allows this server to receive. It does not return values for which isSpoken reports that the model wrote them,
 // and single words that are common words of a language. Values in percent-encoding, HTML and Base64 count as well.
-func (s *Session) FindCrossings(server string, arguments json.RawMessage, isSpoken func(value string) bool) (crossings []BorderCrossing) {
+func (s *Session) FindCrossings(
+	server string, arguments json.RawMessage, isSpoken func(value string) bool,
+) (crossings []BorderCrossing) {
 	if !s.origins.hasOthers(server) {
 		return nil
 	}
@@ -103,7 +105,8 @@ func appendDecoded(texts []string, text string, most int) []string {
 	if most == 0 {
 		return texts
 	}
-	if inner := strings.TrimSpace(text); len(inner) > 1 && strings.IndexByte(`{["`, inner[0]) >= 0 && json.Valid([]byte(inner)) {
+	inner := strings.TrimSpace(text)
+	if len(inner) > 1 && strings.IndexByte(`{["`, inner[0]) >= 0 && json.Valid([]byte(inner)) {
 		d := json.NewDecoder(strings.NewReader(inner))
 		d.UseNumber()
 		for token, err := d.Token(); err == nil; token, err = d.Token() {
@@ -137,8 +140,8 @@ func decodedRuns(text string) string {
 	return string(decoded)
 }
 
-// joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of these
-// lines may be shorter. joined is false if there are no such lines.
+// joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of
+// these lines may be shorter. joined is false if there are no such lines.
 func joinBase64(text string) (one string, joined bool) {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text, false

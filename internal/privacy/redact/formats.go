@@ -49,7 +49,8 @@ func (p argumentPath) name() string {
 
 // carrierFormats are the formats of JSON schemas for texts that the receiver interprets.
 var carrierFormats = []string{
-	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "url", "hostname", "idn-hostname", "regex", "json-pointer",
+	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "url", "hostname", "idn-hostname",
+	"regex", "json-pointer",
 }
 
 // inputSchema says what a tool's JSON schema tells of its arguments.

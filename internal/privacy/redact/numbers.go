@@ -16,8 +16,8 @@ func (s *Session) rememberNumber(t pii.Type, value string) {
 	}
 }
 
-// rememberSealed adds a value that a server has received, so that it is found if the server repeats it in a text. Values
-// of types with a form of their own are found anyway.
+// rememberSealed adds a value that a server has received, so that it is found if the server repeats it in a text.
+// Values of types with a form of their own are found anyway.
 func (s *Session) rememberSealed(t pii.Type, value string) {
 	switch t {
 	case pii.Email, pii.IP, pii.MAC, pii.IBAN:

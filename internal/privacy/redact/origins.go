@@ -169,7 +169,7 @@ func foldedWords(text string) (words []string) {
 	}
 	for _, r := range norm.NFKD.String(text) {
 		switch {
-		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r) || r == 0x115F || r == 0x1160 || r == 0x3164 || r == 0xFFA0:
+		case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r), r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0:
 		case r == 'ß' || r == 'ẞ':
 			word = append(word, 's', 's')
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):

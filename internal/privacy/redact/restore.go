@@ -108,7 +108,9 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 
 // checkSurroundings decides whether tokens may be replaced within a longer text. It refuses a text that could send the
 // values elsewhere. If it is not known what the text is, it records that a person has to be asked.
-func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry, isKey bool) bool {
+func (r *tokenRestorer) checkSurroundings(
+	inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry, isKey bool,
+) bool {
 	by := unknown
 	switch {
 	case isKey:
@@ -121,7 +123,8 @@ func (r *tokenRestorer) checkSurroundings(inner []byte, tokens []pii.TypedSpan, 
 	case carrier:
 		r.refused = core.Errorf(
 			core.KindPolicy, "pii.restore",
-			"%s is part of a longer text that is an address, a host or code: the surrounding text could send the value elsewhere",
+			"%s is part of a longer text that is an address, a host or code: the surrounding text could send the value "+
+				"elsewhere",
 			inner[tokens[0].Start:tokens[0].End],
 		).WithHint("pass the token alone, as the complete argument")
 		return false

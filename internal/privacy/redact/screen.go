@@ -393,8 +393,8 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 }
 
 // eachBase64 calls do with each run of a document that is Base64 of a text, and with this text. After a backslash, the
-// first letter of a run may be that of an escape such as \n. Then do is called for the rest and, if it returns false, for
-// the run with the backslash.
+// first letter of a run may be that of an escape such as \n. Then do is called for the rest and, if it returns false,
+// for the run with the backslash.
 func eachBase64(document []byte, do func(start, end int, plain []byte) bool) {
 	for start := 0; start < len(document); start++ {
 		end := base64End(document, start)
@@ -483,7 +483,8 @@ func (s *Session) IsPersonalKey(key string) bool {
 	if key == "" || key[0] >= 'a' && key[0] <= 'z' || !isPlainWord(key) || s.screen.modes[pii.Name] == Off {
 		return false
 	}
-	for _, f := range s.screen.scanner.FindText(nil, []byte(key+" Zandstra")) { // a given name makes the next word a family name
+	// a given name makes the next word a family name
+	for _, f := range s.screen.scanner.FindText(nil, []byte(key+" Zandstra")) {
 		if f.Type == pii.Name && f.Start == 0 {
 			return !isCommonWord(key)
 		}

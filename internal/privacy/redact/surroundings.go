@@ -30,7 +30,8 @@ var carrierWords = []string{
 
 // proseWords lists words in argument names which say that the argument is prose for people to read.
 var proseWords = []string{
-	"body", "text", "message", "messages", "msg", "content", "contents", "description", "comment", "comments", "note", "notes",
+	"body", "text", "message", "messages", "msg", "content", "contents", "description", "comment", "comments", "note",
+	"notes",
 	"subject", "title", "summary", "html", "markdown", "caption", "reply", "prompt", "remark", "remarks", "details",
 	"greeting", "question", "answer", "reason", "headline", "paragraph", "instructions", "plain", "memo", "feedback",
 	"review", "letter", "draft", "post", "agenda", "minutes", "invitation", "announcement", "explanation", "response",
@@ -61,7 +62,7 @@ func splitName(name string) []string {
 		}
 		b.WriteRune(c)
 	}
-	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return c == ' ' || c == '_' || c == '-' || c == '.' })
+	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return strings.ContainsRune(" _-.", c) })
 }
 
 // judgeText returns what the text around the tokens of a string is. by is what the argument's name says. It reads the
@@ -89,7 +90,8 @@ func judgeText(by surroundings, inner []byte, tokens []pii.TypedSpan, entries []
 // isAddressAround reports whether a token is a part of a URL, a host name or an e-mail address. It looks only at the
 // runs of characters that contain a token and no blank.
 func isAddressAround(text string) bool {
-	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }) {
+	separates := func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }
+	for run := range strings.FieldsFuncSeq(text, separates) {
 		if hasMark(run) && addressAround.MatchString(harmlessScheme.ReplaceAllString(run, "$1:x$2")) {
 			return true
 		}
@@ -110,7 +112,9 @@ func isCodeAround(text string) bool {
 }
 
 // statementWords has a word of each statement that statementAround matches.
-var statementWords = []string{"select", "insert", "update", "delete", "merge", "where", "having", "match", "<script", "<iframe"}
+var statementWords = []string{
+	"select", "insert", "update", "delete", "merge", "where", "having", "match", "<script", "<iframe",
+}
 
 func hasMark(text string) bool { return strings.Contains(text, anyMark[:2]) }
 
@@ -156,7 +160,8 @@ func markTokens(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry
 // isAddressList reports whether a text is a list of tokens, or of names with tokens in angle brackets, as the
 // recipients of a mail: "Ann <[EMAIL_1]>, [EMAIL_2]".
 func isAddressList(text string) bool {
-	for item := range strings.FieldsFuncSeq(quotedName.ReplaceAllString(text, "q"), func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+	separates := func(r rune) bool { return r == ',' || r == ';' || r == '\n' }
+	for item := range strings.FieldsFuncSeq(quotedName.ReplaceAllString(text, "q"), separates) {
 		if !addressItem.MatchString(item) {
 			return false
 		}
@@ -171,13 +176,17 @@ const (
 	quote = "[\"'`]"
 )
 
-var addressItem = regexp.MustCompile(`^\s*(?:(?:` + mark + `\s*)+|["']?[\pL\pM\pN .'&()` + "\uF8FD-\uF8FF" + `-]*["']?\s*<\s*` + mark + `\s*>\s*)$`)
+var addressItem = regexp.MustCompile(
+	`^\s*(?:(?:` + mark + `\s*)+|["']?[\pL\pM\pN .'&()` + "\uF8FD-\uF8FF" + `-]*["']?\s*<\s*` + mark + `\s*>\s*)$`,
+)
 
 // quotedName matches a name in quotes, which may contain a comma.
 var quotedName = regexp.MustCompile(`"[\pL\pM\pN .,'&()` + "\uF8FD-\uF8FF" + `-]*"`)
 
 // harmlessScheme matches links that only write to or call the value itself.
-var harmlessScheme = regexp.MustCompile(`(?i)\b(?:(mailto|tel|sms|callto):[\x{F8FD}\x{F8FE}])($|[\s"'<>),;.?!]\s|[\s"'<>),;?]|[.!]$)`)
+var harmlessScheme = regexp.MustCompile(
+	`(?i)\b(?:(mailto|tel|sms|callto):[\x{F8FD}\x{F8FE}])($|[\s"'<>),;.?!]\s|[\s"'<>),;?]|[.!]$)`,
+)
 
 // addressAround matches a text in which a token is a part of a URL, a host name or an e-mail address.
 var addressAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
@@ -213,7 +222,8 @@ var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 }, "|"))
 
 // comparison matches a token with the operator before it, as in a condition of a statement.
-const comparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|(?:[=!<>]=|<>|=)\s*|\s[<>]\s+|` +
+const comparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|` +
+	`(?:[=!<>]=|<>|=)\s*|\s[<>]\s+|` +
 	`\bin\s*\(\s*` + quote + `[^()]*)` + mark
 
 // callAround matches a line in which a token is a part of a call, of a template or of a command.

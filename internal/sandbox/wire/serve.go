@@ -382,8 +382,8 @@ func (d *sentDenials) hasDenial(message string) bool {
 }
 
 // sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
-// produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error. Server
-// and tool stay only if the host has sent an error with these names, so that a guest cannot write text there.
+// produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error.
+// Server and tool stay only if the host has sent an error with these names, so that a guest cannot write text there.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
