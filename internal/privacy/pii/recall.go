@@ -57,15 +57,15 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if sc.kinds&hasDates != 0 && (digits || isOrdinal(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
+	if sc.kinds&hasDates != 0 && (digits || mayBeDate(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {
 		r = sc.recallStem(w.start, w.end, 0, false)
 	}
 	found := sc.addRecalled(r)
-	if sc.done < w.end && sc.mayHaveParts(w) {
-		found = max(found, sc.findInParts(w))
+	if sc.done < w.end && !digits {
+		found = max(found, sc.findInMixedWord(w))
 	}
 	return found
 }

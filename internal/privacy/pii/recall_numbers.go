@@ -85,10 +85,13 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// isOrdinal reports whether the word w is a day with letters, such as 10th.
-func isOrdinal(text []byte, w textWord) bool {
-	n := spanEnd(text[w.start:w.end], 0, isDigit)
-	return n > 0 && n <= 2 && w.end-w.start == n+2
+// mayBeDate reports whether a date may begin with the word w of digits and letters, such as 10th and 19600110T0815.
+func mayBeDate(text []byte, w textWord) bool {
+	if !isDigitByte(text[w.start]) || w.end-w.start > 4 && byteAt(text, w.start+8) != 'T' {
+		return false
+	}
+	n := spanEnd(text, w.start, isDigit) - w.start
+	return n == 8 || n <= 2 && w.end-w.start == n+2
 }
 
 // readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is

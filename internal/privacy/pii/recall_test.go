@@ -163,7 +163,7 @@ func TestKnownDates(t *testing.T) {
 		{known, "12th January 1960, the 12th of January 1960, 12TH OF JANUARY 1960", "12th January 1960|12th of January 1960|12TH OF JANUARY 1960"},
 		{march, "März 10, 1960, MÄRZ 10, 1960, Ma\u0308rz 10 1960, 10. Ma\u0308rz 1960", "März 10, 1960|MÄRZ 10, 1960|Ma\u0308rz 10 1960|10. Ma\u0308rz 1960"},
 		{march, "10 марта, 10 Marz 1960, 10th-March-1960, March 1960, 10-mar-1960", "10 Marz 1960|10th-March-1960|10-mar-1960"},
-		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z", "12. Januar 1960|January 12, 1960|1960-01-12"},
+		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z 19600112T0815", "12. Januar 1960|January 12, 1960|1960-01-12|19600112"},
 	})
 }
 
@@ -186,11 +186,13 @@ func TestKnownNumbers(t *testing.T) {
 // TestNumbersBesideOthers checks that known numbers are found after letters and points, and that decimals stay.
 func TestNumbersBesideOthers(t *testing.T) {
 	known := knownValues{CreditCard: {"4111111111111111"}, Phone: {"5550199", "138 0013 8000"}, DateOfBirth: {"1960-01-12"}}
+	names := knownValues{CreditCard: {"4111111111111111"}, Phone: {"138 0013 8000"}, Name: {"Mensah"}}
 	checkRecall(t, []recallCase{
 		{known, "ref4111111111111111, ref4111 1111 1111 1111, 4111111111111111x", "4111111111111111|4111 1111 1111 1111|4111111111111111"},
 		{known, "no.5550199, see.4111111111111111 and 0.4111111111111111", "5550199|4111111111111111|4111111111111111"},
 		{known, "a5550199 5550199b 1.5550199 0.13800138000.2", ""},
 		{known, "电话13800138000生日1960-01-12", "13800138000|1960-01-12"},
+		{names, "Mensah13800138000 13800138000MENSAH TeamMensah4111111111111111", "Mensah|13800138000|13800138000|MENSAH|Mensah|4111111111111111"},
 		{known, "Müller13800138000, dob1960-01-12, v12.01.60, 19600112x a19600112b", "13800138000|1960-01-12"},
 		{known, `{"id":"a13800138000f","url":"/x/ref4111111111111111"}`, "13800138000|4111111111111111"},
 	})
