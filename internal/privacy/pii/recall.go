@@ -322,19 +322,20 @@ func mayHoldValue(key []byte, names []*KnownValues) bool {
 
 // claimKnownNumber adds a claim for a JSON number that equals a known value, and reports whether it has done so. It
 // requires all digits of a number, and at least nine under a key such as id, so that other numbers stay numbers.
-func (w *documentWalker) claimKnownNumber(d *jsonDoc, n *docNode, p *docPath, digits []byte) bool {
-	if n := len(digits); n < leastDigits || n > mostDigits || !w.known.has(hasNumbers|hasDates) || !hasOnlyDigits(digits) {
+func (w *documentWalker) claimKnownNumber(d *jsonDoc, node *docNode, p *docPath, digits []byte) bool {
+	n := len(digits)
+	if n < leastDigits || n > mostDigits || !w.known.has(hasNumbers|hasDates) || !hasOnlyDigits(digits) {
 		return false
 	}
 	opaque := p.opaque && p.typ == ""
-	if e := w.known.number(digits); e&asWord != 0 && (!opaque || len(digits) >= leastOpaque) {
+	if e := w.known.number(digits); e&asWord != 0 && (!opaque || n >= leastOpaque) {
 		if t := w.known.typeOf(e); !w.s.off[t] {
-			w.claimNumber(d, n, t)
+			w.claimNumber(d, node, t)
 			return true
 		}
 	}
-	if len(digits) == 8 && !w.s.off[DateOfBirth] && w.known.hasDate(readDigits(digits, opaque)) {
-		w.claimNumber(d, n, DateOfBirth)
+	if n == 8 && !w.s.off[DateOfBirth] && w.known.hasDate(readDigits(digits, opaque)) {
+		w.claimNumber(d, node, DateOfBirth)
 		return true
 	}
 	return false

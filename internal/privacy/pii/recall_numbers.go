@@ -191,10 +191,11 @@ func monthOf(name []byte) int {
 
 // monthStarts maps the first letters of the names in monthNames to the months.
 var monthStarts = map[string]int{
-	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4, "abr": 4,
-	"kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6, "jul": 7, "lug": 7,
-	"lip": 7, "aug": 8, "aou": 8, "ago": 8, "sie": 8, "sep": 9, "set": 9, "wrz": 9, "oct": 10, "okt": 10, "out": 10,
-	"ott": 10, "paz": 10, "nov": 11, "lis": 11, "dec": 12, "dez": 12, "dic": 12, "des": 12, "gru": 12,
+	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4,
+	"abr": 4, "kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6,
+	"jul": 7, "lug": 7, "lip": 7, "aug": 8, "aou": 8, "ago": 8, "sie": 8, "sep": 9, "set": 9, "wrz": 9, "oct": 10,
+	"okt": 10, "out": 10, "ott": 10, "paz": 10, "nov": 11, "lis": 11, "dec": 12, "dez": 12, "dic": 12, "des": 12,
+	"gru": 12,
 }
 
 // IsNumberType reports whether values of a type are numbers, so that they are compared by their digits.

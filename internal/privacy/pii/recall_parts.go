@@ -101,19 +101,18 @@ func (sc *textScan) digitsAround(w textWord, i int) textWord {
 // findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
 // ref4111111111111111.
 func (sc *textScan) findInParts(w textWord) (found int) {
-	first := max(w.start, sc.done)
-	for start, end, least := first, partEnd(sc.text, first), leastPart(w); start < w.end; {
+	start, least := max(w.start, sc.done), leastPart(w)
+	end := partEnd(sc.text, start)
+	if start == w.start && end >= w.end && !isDigitByte(sc.text[start]) {
+		return 0
+	}
+	for start < w.end {
 		next := partEnd(sc.text, end)
 		var r recalledValue
-		switch {
-		case isDigitByte(sc.text[start]):
+		if isDigitByte(sc.text[start]) {
 			r = sc.recallDigits(textWord{start, min(end, w.end), isDigit})
-		case start == w.start && end >= w.end:
-			return 0
-		default:
-			if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && next <= w.end && isPrefix(sc.text[start:end]) {
-				r = sc.recallPart(start, next, least, w.sort)
-			}
+		} else if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && next <= w.end && isPrefix(sc.text[start:end]) {
+			r = sc.recallPart(start, next, least, w.sort)
 		}
 		if r.end > 0 {
 			found = max(found, sc.addFinding(max(r.start, sc.done), r.end, r.typ))
