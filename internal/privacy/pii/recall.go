@@ -208,8 +208,8 @@ func isNameMark(r rune) bool {
 // isAllowed reports whether a known value is to be found where it stands. single is set if it is one unit.
 func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
-		if sc.opaque && end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
-			return false
+		if end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
+			return !sc.opaque && !sc.isInNumber(start, end)
 		}
 		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !isInIdentifiers(g.typeOf(e)) ||
 			!sc.isGlued(start, end)
@@ -229,6 +229,14 @@ func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, singl
 		return capital && !(sc.opaque && unicode.IsDigit(r)) && sc.isWhole(start, end)
 	}
 	return false
+}
+
+// isInNumber reports whether digits are a part of a longer number, such as a price or a version.
+func (sc *textScan) isInNumber(start, end int) bool {
+	const marks = ".,-/:"
+	before, after := byteAt(sc.text, start-1), byteAt(sc.text, end)
+	return strings.IndexByte(marks, before) >= 0 && isDigitByte(byteAt(sc.text, start-2)) ||
+		strings.IndexByte(marks, after) >= 0 && isDigitByte(byteAt(sc.text, end+1))
 }
 
 // isInIdentifiers reports whether single words of a type also occur in names of fields and of parts of programs, such

@@ -89,7 +89,8 @@ func TestRecallTakesLinearTime(t *testing.T) {
 	s, a := New(Options{}), strings.Repeat("a ", 11)
 	for unit, value := range map[string]string{
 		"王": "王王 王王", "李": "李李李李李李李李李李李李李王", "a ": a + "b", "1 ": "1 1 1 1 1 1 1 2", "Aa": "Aa Aa Ab", "é": "éé ée",
-		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller",
+		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller", "AaBb": "Aa Bb Aa Bb Aa Bb Aa Bb Aa Cc", "Éé": "Éé Éé Éa", "a1": "a 1 a 1 a 2",
+		"Mc": "Mc Mc Mcx", "AaAa ": "Aa Aa Aa Ab", "a123456789": "+1 123 456 7890", "1a": "1960-01-12", "Aa王": "Aa 王 Aa 李", "12th ": "12th",
 	} {
 		g := &KnownValues{}
 		for _, t := range []Type{Company, Phone, DateOfBirth} {
