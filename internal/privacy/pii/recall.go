@@ -119,10 +119,10 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 	if r.end == 0 || sc.addFinding(max(r.start, sc.done), r.end, r.typ) == 0 {
 		return 0
 	}
-	for i := unitEnd(sc.text, r.start); ; {
+	for i := unitEnd(sc.text[:r.end], r.start); i < sc.done; {
 		start, end := nextUnit(sc.text, i)
 		if start < 0 || start >= sc.done {
-			return sc.done
+			break
 		}
 		if o := sc.recallAt(start, end, filterHash(sc.text[start:end])); o.end > sc.done {
 			if from, _ := nextUnit(sc.text, sc.done); from >= 0 && from < o.end {
@@ -131,6 +131,7 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 		}
 		i = end
 	}
+	return sc.done
 }
 
 // recallAt returns the longest known value that begins with the unit from start to end, whose filterHash is h.
@@ -153,7 +154,7 @@ func (sc *textScan) recall(g *KnownValues, start, end, least int) (best recalled
 		best = sc.recalled(g, e, start, end)
 	}
 	for n, i := 1, end; counts>>n != 0; n++ {
-		from, to := sc.nextPart(i)
+		from, to := sc.nextPart(i, least > 0)
 		if from < 0 {
 			break
 		}

@@ -114,9 +114,7 @@ func (sc *textScan) findInParts(w textWord) (found int) {
 		} else if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && next <= w.end && isPrefix(sc.text[start:end]) {
 			r = sc.recallPart(start, next, least, w.sort)
 		}
-		if r.end > 0 {
-			found = max(found, sc.addFinding(max(r.start, sc.done), r.end, r.typ))
-		}
+		found = max(found, sc.addRecalled(r))
 		if start, end = end, next; start < sc.done {
 			start, end = sc.done, partEnd(sc.text, sc.done)
 		}
@@ -195,10 +193,12 @@ func isUnitAt(text []byte, i int) bool {
 	return n > 0
 }
 
-// nextPart returns the next part of the word that goes on at i, or the next unit.
-func (sc *textScan) nextPart(i int) (start, end int) {
-	if isUnitAt(sc.text, i) {
-		return i, partEnd(sc.text, i)
+// nextPart returns the next unit at i. If glued is set, and i is in a word, it returns the next part of the word.
+func (sc *textScan) nextPart(i int, glued bool) (start, end int) {
+	if glued && isUnitAt(sc.text, i) {
+		if r, _ := utf8.DecodeLastRune(sc.text[:i]); !isDense(r) {
+			return i, partEnd(sc.text, i)
+		}
 	}
 	return nextUnit(sc.text, i)
 }

@@ -90,7 +90,7 @@ func TestRecallTakesLinearTime(t *testing.T) {
 	for unit, value := range map[string]string{
 		"王": "王王 王王", "李": "李李李李李李李李李李李李李王", "a ": a + "b", "1 ": "1 1 1 1 1 1 1 2", "Aa": "Aa Aa Ab", "é": "éé ée",
 		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller", "AaBb": "Aa Bb Aa Bb Aa Bb Aa Bb Aa Cc", "Éé": "Éé Éé Éa", "a1": "a 1 a 1 a 2",
-		"Mc": "Mc Mc Mcx", "AaAa ": "Aa Aa Aa Ab", "a123456789": "+1 123 456 7890", "1a": "1960-01-12", "Aa王": "Aa 王 Aa 李", "12th ": "12th",
+		"Mc": "Mc Mc Mcx", "AbCd": "Ab Cd", "QuuxZork": "Zork", "AaAa ": "Aa Aa Aa Ab", "a123456789": "+1 123 456 7890", "1a": "1960-01-12", "Aa王": "Aa 王 Aa 李", "12th ": "12th",
 	} {
 		g := &KnownValues{}
 		for _, t := range []Type{Company, Phone, DateOfBirth} {
@@ -229,6 +229,7 @@ func TestUnusualCharacters(t *testing.T) {
 	checkRecall(t, []recallCase{
 		{known, "Hanne Zandstra😀 and Hanne🌸Zandstra", "Hanne Zandstra|Hanne🌸Zandstra"},
 		{known, "😀Müller😀, Ola😀", "Müller|Ola😀"},
+		{known, "Hanne \u034f Zandstra, Hanne\u061c \u180bZandstra", "Hanne \u034f Zandstra|Hanne\u061c \u180bZandstra"},
 		{known, "Ｍüller, M\u200büller, Mu\u0308ller, 𝐌üller", "Müller|Müller|Mu\u0308ller|𝐌üller"},
 	})
 }
@@ -292,6 +293,8 @@ func FuzzRecall(f *testing.F) {
 	f.Add("Hanne Zandstra\nZandstra Works\n王小明\n小明李伟", "of Hanne Zandstra Works and 王小明李伟", byte(1))
 	f.Add("'t Hooft Bouw\nAnna😀\nMüller, Jr.\nสมชาย ใจดี", "Müllers, Mu\u0308ller", byte(2))
 	f.Add("a b\nb c d\nquux a b c\nAa Bb", "AaBb3 quux a b c d", byte(3))
+	f.Add("ㅝA0ㅝ", "0", byte(0))
+	f.Add("ü\nü😀ü", "0ü", byte(1))
 	s := New(Options{})
 	f.Fuzz(func(t *testing.T, values, text string, spelling byte) {
 		all := strings.Split(values, "\n")
