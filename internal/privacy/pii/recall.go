@@ -57,7 +57,7 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if sc.kinds&hasDates != 0 && (digits || mayBeDate(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
+	if sc.kinds&hasDates != 0 && (mayBeDate(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {

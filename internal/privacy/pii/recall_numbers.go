@@ -67,7 +67,7 @@ func (sc *textScan) recallDigits(w textWord) (r recalledValue) {
 	if sc.kinds&hasNumbers != 0 {
 		r = sc.recallNumber(w)
 	}
-	if n := w.end - w.start; sc.kinds&hasDates != 0 && (n == 8 || n <= 4 && sepOf[byteAt(sc.text, w.end)] != 0) {
+	if sc.kinds&hasDates != 0 && mayBeDate(sc.text, w) {
 		r = longer(r, sc.recallDate(w))
 	}
 	return r
@@ -85,13 +85,19 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// mayBeDate reports whether a date may begin with the word w of digits and letters, such as 10th and 19600110T0815.
+// mayBeDate reports whether a date may begin with the word w that has digits, such as 10, 10th, 1960, 19600110 or
+// 19600110T0815.
 func mayBeDate(text []byte, w textWord) bool {
-	if !isDigitByte(text[w.start]) || w.end-w.start > 4 && byteAt(text, w.start+8) != 'T' {
+	next := byteAt(text, w.end)
+	switch n := w.end - w.start; {
+	case !isDigitByte(text[w.start]):
 		return false
+	case w.sort&isLetter != 0:
+		first := spanEnd(text, w.start, isDigit) - w.start
+		return first == 8 && text[w.start+8] == 'T' || first <= 2 && n == first+2
+	default:
+		return n == 8 || (n <= 2 || n == 4) && (sepOf[next] != 0 || next >= utf8.RuneSelf)
 	}
-	n := spanEnd(text, w.start, isDigit) - w.start
-	return n == 8 || n <= 2 && w.end-w.start == n+2
 }
 
 // readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is

@@ -55,6 +55,9 @@ func stemEnd(text []byte, start, end int) int {
 func (sc *textScan) findInMixedWord(w textWord) (found int) {
 	switch {
 	case w.sort&(isLower|isUpper) == isLower|isUpper:
+		if spanEnd(sc.text, w.start+1, isLower) >= w.end {
+			return 0
+		}
 		return sc.findInParts(w)
 	case w.sort&isDigit == 0:
 		return 0
@@ -140,8 +143,8 @@ func leastPart(w textWord) int {
 // recallAfterDigits returns the known value that the word w begins with after its digits: 3mensah.
 func (sc *textScan) recallAfterDigits(w textWord) recalledValue {
 	start := spanEnd(sc.text, w.start, isDigit)
-	if start == w.start || start == w.end {
-		return recalledValue{}
+	if end := spanEnd(sc.text, start, isLetter); end < w.end && end-start < shortestStem {
+		return recalledValue{} // most ids
 	}
 	return sc.recallPart(start, w.end, leastPart(w), w.sort)
 }
@@ -209,11 +212,20 @@ func partEnd(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		return spanEnd(text, i, isDigit)
 	}
-	j, small := i, false
-	for j < len(text) {
+	j := spanEnd(text, spanEnd(text, i, isUpper), isLower)
+	if byteAt(text, j) >= utf8.RuneSelf {
+		j = mixedPartEnd(text, i)
+	}
+	return max(j, i+1)
+}
+
+// mixedPartEnd returns what partEnd does for letters of which some are beyond ASCII.
+func mixedPartEnd(text []byte, i int) int {
+	small := false
+	for j := i; j < len(text); {
 		if c := class[text[j]]; text[j] < utf8.RuneSelf {
 			if c&isLetter == 0 || small && c&isUpper != 0 {
-				break
+				return j
 			}
 			small = c&isLower != 0
 			j++
@@ -221,14 +233,14 @@ func partEnd(text []byte, i int) int {
 		}
 		r, n := decodeLetter(text[j:])
 		if n == 0 || j > i && isDense(r) || small && unicode.IsUpper(r) {
-			break
+			return j
 		}
 		if j += n; isDense(r) {
 			return denseEnd(text, j)
 		}
 		small = unicode.IsLower(r) || small && unicode.IsMark(r)
 	}
-	return max(j, i+1)
+	return len(text)
 }
 
 // isAllowedAlone reports whether a known value of one unit is to be found where it stands. least is that of recall. A
