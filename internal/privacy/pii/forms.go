@@ -48,8 +48,8 @@ func piecesOf(units []textUnit) iter.Seq[[]textUnit] {
 	}
 }
 
-// KnownPieces returns the parts of a value that a search finds one by one. Most values have one part, and long ones have
-// several. A value without letters and digits has none.
+// KnownPieces returns the parts of a value that a search finds one by one. Most values have one part, and long ones
+// have several. A value without letters and digits has none.
 func KnownPieces(value string) (pieces []string) {
 	text := plainValue(value)
 	for piece := range piecesOf(appendUnits(nil, text)) {

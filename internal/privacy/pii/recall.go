@@ -57,15 +57,15 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if digits && sc.kinds&hasNumbers != 0 {
 		r = longer(r, sc.recallNumber(w))
 	}
-	if sc.kinds&hasDates != 0 && (digits || isOrdinal(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
+	if sc.kinds&hasDates != 0 && (mayBeDate(sc.text, w) || w.sort&isDigit == 0 && months().mayBegin(h)) {
 		r = longer(r, sc.recallDate(w))
 	}
 	if r.end == 0 && w.end-w.start > shortestStem && !digits {
 		r = sc.recallStem(w.start, w.end, 0, false)
 	}
 	found := sc.addRecalled(r)
-	if sc.done < w.end && sc.mayHaveParts(w) {
-		found = max(found, sc.findInParts(w))
+	if sc.done < w.end && !digits {
+		found = max(found, sc.findInMixedWord(w))
 	}
 	return found
 }
@@ -119,10 +119,10 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 	if r.end == 0 || sc.addFinding(max(r.start, sc.done), r.end, r.typ) == 0 {
 		return 0
 	}
-	for i := unitEnd(sc.text, r.start); ; {
+	for i := unitEnd(sc.text[:r.end], r.start); i < sc.done; {
 		start, end := nextUnit(sc.text, i)
 		if start < 0 || start >= sc.done {
-			return sc.done
+			break
 		}
 		if o := sc.recallAt(start, end, filterHash(sc.text[start:end])); o.end > sc.done {
 			if from, _ := nextUnit(sc.text, sc.done); from >= 0 && from < o.end {
@@ -131,6 +131,7 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 		}
 		i = end
 	}
+	return sc.done
 }
 
 // recallAt returns the longest known value that begins with the unit from start to end, whose filterHash is h.
@@ -153,7 +154,7 @@ func (sc *textScan) recall(g *KnownValues, start, end, least int) (best recalled
 		best = sc.recalled(g, e, start, end)
 	}
 	for n, i := 1, end; counts>>n != 0; n++ {
-		from, to := sc.nextPart(i)
+		from, to := sc.nextPart(i, least > 0)
 		if from < 0 {
 			break
 		}
@@ -208,8 +209,8 @@ func isNameMark(r rune) bool {
 // isAllowed reports whether a known value is to be found where it stands. single is set if it is one unit.
 func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
-		if sc.opaque && end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
-			return false
+		if end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
+			return !sc.opaque && !sc.isInNumber(start, end)
 		}
 		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !isInIdentifiers(g.typeOf(e)) ||
 			!sc.isGlued(start, end)
@@ -229,6 +230,14 @@ func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, singl
 		return capital && !(sc.opaque && unicode.IsDigit(r)) && sc.isWhole(start, end)
 	}
 	return false
+}
+
+// isInNumber reports whether digits are a part of a longer number, such as a price or a version.
+func (sc *textScan) isInNumber(start, end int) bool {
+	const marks = ".,-/:"
+	before, after := byteAt(sc.text, start-1), byteAt(sc.text, end)
+	return strings.IndexByte(marks, before) >= 0 && isDigitByte(byteAt(sc.text, start-2)) ||
+		strings.IndexByte(marks, after) >= 0 && isDigitByte(byteAt(sc.text, end+1))
 }
 
 // isInIdentifiers reports whether single words of a type also occur in names of fields and of parts of programs, such
@@ -322,19 +331,20 @@ func mayHoldValue(key []byte, names []*KnownValues) bool {
 
 // claimKnownNumber adds a claim for a JSON number that equals a known value, and reports whether it has done so. It
 // requires all digits of a number, and at least nine under a key such as id, so that other numbers stay numbers.
-func (w *documentWalker) claimKnownNumber(d *jsonDoc, n *docNode, p *docPath, digits []byte) bool {
-	if n := len(digits); n < leastDigits || n > mostDigits || !w.known.has(hasNumbers|hasDates) || !hasOnlyDigits(digits) {
+func (w *documentWalker) claimKnownNumber(d *jsonDoc, node *docNode, p *docPath, digits []byte) bool {
+	n := len(digits)
+	if n < leastDigits || n > mostDigits || !w.known.has(hasNumbers|hasDates) || !hasOnlyDigits(digits) {
 		return false
 	}
 	opaque := p.opaque && p.typ == ""
-	if e := w.known.number(digits); e&asWord != 0 && (!opaque || len(digits) >= leastOpaque) {
+	if e := w.known.number(digits); e&asWord != 0 && (!opaque || n >= leastOpaque) {
 		if t := w.known.typeOf(e); !w.s.off[t] {
-			w.claimNumber(d, n, t)
+			w.claimNumber(d, node, t)
 			return true
 		}
 	}
-	if len(digits) == 8 && !w.s.off[DateOfBirth] && w.known.hasDate(readDigits(digits, opaque)) {
-		w.claimNumber(d, n, DateOfBirth)
+	if n == 8 && !w.s.off[DateOfBirth] && w.known.hasDate(readDigits(digits, opaque)) {
+		w.claimNumber(d, node, DateOfBirth)
 		return true
 	}
 	return false

@@ -67,7 +67,7 @@ func (sc *textScan) recallDigits(w textWord) (r recalledValue) {
 	if sc.kinds&hasNumbers != 0 {
 		r = sc.recallNumber(w)
 	}
-	if n := w.end - w.start; sc.kinds&hasDates != 0 && (n == 8 || n <= 4 && sepOf[byteAt(sc.text, w.end)] != 0) {
+	if sc.kinds&hasDates != 0 && mayBeDate(sc.text, w) {
 		r = longer(r, sc.recallDate(w))
 	}
 	return r
@@ -85,10 +85,19 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// isOrdinal reports whether the word w is a day with letters, such as 10th.
-func isOrdinal(text []byte, w textWord) bool {
-	n := spanEnd(text[w.start:w.end], 0, isDigit)
-	return n > 0 && n <= 2 && w.end-w.start == n+2
+// mayBeDate reports whether a date may begin with the word w that has digits, such as 10, 10th, 1960, 19600110 or
+// 19600110T0815.
+func mayBeDate(text []byte, w textWord) bool {
+	next := byteAt(text, w.end)
+	switch n := w.end - w.start; {
+	case !isDigitByte(text[w.start]):
+		return false
+	case w.sort&isLetter != 0:
+		first := spanEnd(text, w.start, isDigit) - w.start
+		return first == 8 && text[w.start+8] == 'T' || first <= 2 && n == first+2
+	default:
+		return n == 8 || (n <= 2 || n == 4) && (sepOf[next] != 0 || next >= utf8.RuneSelf)
+	}
 }
 
 // readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is
@@ -188,10 +197,11 @@ func monthOf(name []byte) int {
 
 // monthStarts maps the first letters of the names in monthNames to the months.
 var monthStarts = map[string]int{
-	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4, "abr": 4,
-	"kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6, "jul": 7, "lug": 7,
-	"lip": 7, "aug": 8, "aou": 8, "ago": 8, "sie": 8, "sep": 9, "set": 9, "wrz": 9, "oct": 10, "okt": 10, "out": 10,
-	"ott": 10, "paz": 10, "nov": 11, "lis": 11, "dec": 12, "dez": 12, "dic": 12, "des": 12, "gru": 12,
+	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4,
+	"abr": 4, "kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6,
+	"jul": 7, "lug": 7, "lip": 7, "aug": 8, "aou": 8, "ago": 8, "sie": 8, "sep": 9, "set": 9, "wrz": 9, "oct": 10,
+	"okt": 10, "out": 10, "ott": 10, "paz": 10, "nov": 11, "lis": 11, "dec": 12, "dez": 12, "dic": 12, "des": 12,
+	"gru": 12,
 }
 
 // IsNumberType reports whether values of a type are numbers, so that they are compared by their digits.

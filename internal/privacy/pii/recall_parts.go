@@ -51,67 +51,84 @@ func stemEnd(text []byte, start, end int) int {
 	return stem
 }
 
-// mayHaveParts reports whether the word w, which is ASCII, is one to search in its parts: it has both small letters and
-// capitals, or it has letters and digits and begins with a digit or may contain a known number.
-func (sc *textScan) mayHaveParts(w textWord) bool {
+// findInMixedWord searches for known values in the word w, which is ASCII and has letters, behind the last finding.
+func (sc *textScan) findInMixedWord(w textWord) (found int) {
 	switch {
 	case w.sort&(isLower|isUpper) == isLower|isUpper:
-		return true
-	case w.sort&isDigit == 0 || w.sort&isLetter == 0:
-		return false
-	case isDigitByte(sc.text[w.start]):
-		return true
+		if spanEnd(sc.text, w.start+1, isLower) >= w.end {
+			return 0
+		}
+		return sc.findInParts(w)
+	case w.sort&isDigit == 0:
+		return 0
+	case isDigitByte(sc.text[w.start]) && sc.done <= w.start:
+		if run := sc.digitsAround(w, w.start); run.end-run.start >= leastOpaque {
+			found = sc.addRecalled(sc.recallDigits(run))
+		}
+		found = max(found, sc.addRecalled(sc.recallAfterDigits(w)))
 	}
-	return sc.kinds&(hasNumbers|hasDates) != 0 && hasLongNumber(sc.text, w)
+	if sc.kinds&(hasNumbers|hasDates) != 0 {
+		found = max(found, sc.findNumbersIn(w))
+	}
+	return found
 }
 
-// hasLongNumber reports whether eight digits stand together in the word w, or digits before a separator at its end.
-func hasLongNumber(text []byte, w textWord) bool {
-	if isDigitByte(text[w.end-1]) && sepOf[byteAt(text, w.end)] != 0 {
-		return true
-	}
-	const n = 8
-	for i := w.start + n - 1; i < w.end; i += n {
-		if !isDigitByte(text[i]) {
+// findNumbersIn searches for known numbers in a word of letters and digits: ref4111111111111111. They have at least
+// leastOpaque digits, or go on after the word.
+func (sc *textScan) findNumbersIn(w textWord) (found int) {
+	for i := max(w.start, sc.done) + leastOpaque - 1; i < w.end; i += leastOpaque {
+		if !isDigitByte(sc.text[i]) {
 			continue
 		}
-		start := i
-		for start > w.start && isDigitByte(text[start-1]) {
-			start--
+		run := sc.digitsAround(w, i)
+		if run.end-run.start >= leastOpaque {
+			found = max(found, sc.addRecalled(sc.recallDigits(run)))
 		}
-		if i = spanEnd(text, i, isDigit); i-start >= n {
-			return true
-		}
-		i--
+		i = max(run.end, sc.done) - 1
 	}
-	return false
+	if sc.done < w.end && isDigitByte(sc.text[w.end-1]) && sepOf[byteAt(sc.text, w.end)] != 0 {
+		found = max(found, sc.addRecalled(sc.recallDigits(sc.digitsAround(w, w.end-1))))
+	}
+	return found
+}
+
+// digitsAround returns the digits around the digit at i in the word w, behind the last finding.
+func (sc *textScan) digitsAround(w textWord, i int) textWord {
+	start := i
+	for start > max(w.start, sc.done) && isDigitByte(sc.text[start-1]) {
+		start--
+	}
+	return textWord{start, spanEnd(sc.text, i, isDigit), isDigit}
 }
 
 // findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
-// 3mensah, ref4111111111111111.
+// ref4111111111111111.
 func (sc *textScan) findInParts(w textWord) (found int) {
-	least, humps := leastPart(w), w.sort&isHigh != 0 || w.sort&(isLower|isUpper) == isLower|isUpper
-	for start := max(w.start, sc.done); start < w.end; {
-		end := min(partEnd(sc.text, start), w.end)
+	start, least := max(w.start, sc.done), leastPart(w)
+	end := partEnd(sc.text, start)
+	if start == w.start && end >= w.end && !isDigitByte(sc.text[start]) {
+		return 0
+	}
+	for start < w.end {
+		next := partEnd(sc.text, end)
 		var r recalledValue
-		switch {
-		case isDigitByte(sc.text[start]):
-			r = sc.recallDigits(textWord{start, end, isDigit})
-		case start == w.start && end == w.end:
-			return 0
-		case humps:
-			if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && end < w.end { // McDonald
-				r = sc.recallPart(start, min(partEnd(sc.text, end), w.end), least, w.sort)
-			}
-		case spanEnd(sc.text, w.start, isDigit) == start:
-			r = sc.recallPart(start, w.end, least, w.sort)
+		if isDigitByte(sc.text[start]) {
+			r = sc.recallDigits(textWord{start, min(end, w.end), isDigit})
+		} else if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && next <= w.end && isPrefix(sc.text[start:end]) {
+			r = sc.recallPart(start, next, least, w.sort)
 		}
-		if r.end > 0 {
-			found = max(found, sc.addFinding(max(r.start, sc.done), r.end, r.typ))
+		found = max(found, sc.addRecalled(r))
+		if start, end = end, next; start < sc.done {
+			start, end = sc.done, partEnd(sc.text, sc.done)
 		}
-		start = max(end, sc.done)
 	}
 	return found
+}
+
+// isPrefix reports whether a part of a word may be that of a name with an inner capital, such as McDonald or FitzRoy.
+func isPrefix(part []byte) bool {
+	n := len(part)
+	return n >= 2 && n <= 4 && class[part[0]]&isUpper != 0 && class[part[1]]&isLower != 0
 }
 
 // leastPart returns the length of the shortest part of the word w that is found on its own. In words that may be ids
@@ -123,15 +140,29 @@ func leastPart(w textWord) int {
 	return shortestStem
 }
 
+// recallAfterDigits returns the known value that the word w begins with after its digits: 3mensah.
+func (sc *textScan) recallAfterDigits(w textWord) recalledValue {
+	start := spanEnd(sc.text, w.start, isDigit)
+	if end := spanEnd(sc.text, start, isLetter); end < w.end && end-start < shortestStem {
+		return recalledValue{} // most ids
+	}
+	return sc.recallPart(start, w.end, leastPart(w), w.sort)
+}
+
 // recallPart returns the longest known value that begins with the part of a word from start to end.
 func (sc *textScan) recallPart(start, end, least int, sort uint8) (best recalledValue) {
+	if end-start < 2 {
+		return best
+	}
 	h := sc.unitHash(start, end, sort&isHigh != 0)
-	for _, g := range sc.names {
-		if g.mayBegin(h) {
-			best = longer(best, sc.recall(g, start, end, least))
+	if sc.filters[0].has(h) || sc.filters[1].has(h) {
+		for _, g := range sc.names {
+			if g.mayBegin(h) {
+				best = longer(best, sc.recall(g, start, end, least))
+			}
 		}
 	}
-	if best.end == 0 && end-start > shortestStem {
+	if best.end == 0 && end-start > shortestStem && stemEnd(sc.text, start, end) > 0 {
 		return sc.recallStem(start, end, least, sort&isHigh != 0)
 	}
 	return best
@@ -165,10 +196,12 @@ func isUnitAt(text []byte, i int) bool {
 	return n > 0
 }
 
-// nextPart returns the next part of the word that goes on at i, or the next unit.
-func (sc *textScan) nextPart(i int) (start, end int) {
-	if isUnitAt(sc.text, i) {
-		return i, partEnd(sc.text, i)
+// nextPart returns the next unit at i. If glued is set, and i is in a word, it returns the next part of the word.
+func (sc *textScan) nextPart(i int, glued bool) (start, end int) {
+	if glued && isUnitAt(sc.text, i) {
+		if r, _ := utf8.DecodeLastRune(sc.text[:i]); !isDense(r) {
+			return i, partEnd(sc.text, i)
+		}
 	}
 	return nextUnit(sc.text, i)
 }
@@ -179,11 +212,20 @@ func partEnd(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		return spanEnd(text, i, isDigit)
 	}
-	j, small := i, false
-	for j < len(text) {
+	j := spanEnd(text, spanEnd(text, i, isUpper), isLower)
+	if byteAt(text, j) >= utf8.RuneSelf {
+		j = mixedPartEnd(text, i)
+	}
+	return max(j, i+1)
+}
+
+// mixedPartEnd returns what partEnd does for letters of which some are beyond ASCII.
+func mixedPartEnd(text []byte, i int) int {
+	small := false
+	for j := i; j < len(text); {
 		if c := class[text[j]]; text[j] < utf8.RuneSelf {
 			if c&isLetter == 0 || small && c&isUpper != 0 {
-				break
+				return j
 			}
 			small = c&isLower != 0
 			j++
@@ -191,14 +233,14 @@ func partEnd(text []byte, i int) int {
 		}
 		r, n := decodeLetter(text[j:])
 		if n == 0 || j > i && isDense(r) || small && unicode.IsUpper(r) {
-			break
+			return j
 		}
 		if j += n; isDense(r) {
 			return denseEnd(text, j)
 		}
 		small = unicode.IsLower(r) || small && unicode.IsMark(r)
 	}
-	return max(j, i+1)
+	return len(text)
 }
 
 // isAllowedAlone reports whether a known value of one unit is to be found where it stands. least is that of recall. A

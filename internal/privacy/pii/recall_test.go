@@ -89,7 +89,8 @@ func TestRecallTakesLinearTime(t *testing.T) {
 	s, a := New(Options{}), strings.Repeat("a ", 11)
 	for unit, value := range map[string]string{
 		"王": "王王 王王", "李": "李李李李李李李李李李李李李王", "a ": a + "b", "1 ": "1 1 1 1 1 1 1 2", "Aa": "Aa Aa Ab", "é": "éé ée",
-		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller",
+		"1.1.": "1.1.1960", "Anna 😀": "Anna Müller", "AaBb": "Aa Bb Aa Bb Aa Bb Aa Bb Aa Cc", "Éé": "Éé Éé Éa", "a1": "a 1 a 1 a 2",
+		"Mc": "Mc Mc Mcx", "AbCd": "Ab Cd", "QuuxZork": "Zork", "AaAa ": "Aa Aa Aa Ab", "a123456789": "+1 123 456 7890", "1a": "1960-01-12", "Aa王": "Aa 王 Aa 李", "12th ": "12th",
 	} {
 		g := &KnownValues{}
 		for _, t := range []Type{Company, Phone, DateOfBirth} {
@@ -163,7 +164,7 @@ func TestKnownDates(t *testing.T) {
 		{known, "12th January 1960, the 12th of January 1960, 12TH OF JANUARY 1960", "12th January 1960|12th of January 1960|12TH OF JANUARY 1960"},
 		{march, "März 10, 1960, MÄRZ 10, 1960, Ma\u0308rz 10 1960, 10. Ma\u0308rz 1960", "März 10, 1960|MÄRZ 10, 1960|Ma\u0308rz 10 1960|10. Ma\u0308rz 1960"},
 		{march, "10 марта, 10 Marz 1960, 10th-March-1960, March 1960, 10-mar-1960", "10 Marz 1960|10th-March-1960|10-mar-1960"},
-		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z", "12. Januar 1960|January 12, 1960|1960-01-12"},
+		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z 19600112T0815", "12. Januar 1960|January 12, 1960|1960-01-12|19600112"},
 	})
 }
 
@@ -186,11 +187,13 @@ func TestKnownNumbers(t *testing.T) {
 // TestNumbersBesideOthers checks that known numbers are found after letters and points, and that decimals stay.
 func TestNumbersBesideOthers(t *testing.T) {
 	known := knownValues{CreditCard: {"4111111111111111"}, Phone: {"5550199", "138 0013 8000"}, DateOfBirth: {"1960-01-12"}}
+	names := knownValues{CreditCard: {"4111111111111111"}, Phone: {"138 0013 8000"}, Name: {"Mensah"}}
 	checkRecall(t, []recallCase{
 		{known, "ref4111111111111111, ref4111 1111 1111 1111, 4111111111111111x", "4111111111111111|4111 1111 1111 1111|4111111111111111"},
 		{known, "no.5550199, see.4111111111111111 and 0.4111111111111111", "5550199|4111111111111111|4111111111111111"},
 		{known, "a5550199 5550199b 1.5550199 0.13800138000.2", ""},
 		{known, "电话13800138000生日1960-01-12", "13800138000|1960-01-12"},
+		{names, "Mensah13800138000 13800138000MENSAH TeamMensah4111111111111111", "Mensah|13800138000|13800138000|MENSAH|Mensah|4111111111111111"},
 		{known, "Müller13800138000, dob1960-01-12, v12.01.60, 19600112x a19600112b", "13800138000|1960-01-12"},
 		{known, `{"id":"a13800138000f","url":"/x/ref4111111111111111"}`, "13800138000|4111111111111111"},
 	})
@@ -226,6 +229,7 @@ func TestUnusualCharacters(t *testing.T) {
 	checkRecall(t, []recallCase{
 		{known, "Hanne Zandstra😀 and Hanne🌸Zandstra", "Hanne Zandstra|Hanne🌸Zandstra"},
 		{known, "😀Müller😀, Ola😀", "Müller|Ola😀"},
+		{known, "Hanne \u034f Zandstra, Hanne\u061c \u180bZandstra", "Hanne \u034f Zandstra|Hanne\u061c \u180bZandstra"},
 		{known, "Ｍüller, M\u200büller, Mu\u0308ller, 𝐌üller", "Müller|Müller|Mu\u0308ller|𝐌üller"},
 	})
 }
@@ -289,6 +293,8 @@ func FuzzRecall(f *testing.F) {
 	f.Add("Hanne Zandstra\nZandstra Works\n王小明\n小明李伟", "of Hanne Zandstra Works and 王小明李伟", byte(1))
 	f.Add("'t Hooft Bouw\nAnna😀\nMüller, Jr.\nสมชาย ใจดี", "Müllers, Mu\u0308ller", byte(2))
 	f.Add("a b\nb c d\nquux a b c\nAa Bb", "AaBb3 quux a b c d", byte(3))
+	f.Add("ㅝA0ㅝ", "0", byte(0))
+	f.Add("ü\nü😀ü", "0ü", byte(1))
 	s := New(Options{})
 	f.Fuzz(func(t *testing.T, values, text string, spelling byte) {
 		all := strings.Split(values, "\n")

@@ -9,7 +9,8 @@ import (
 // A unit is what known values are compared by: a run of letters and digits, or one character of a script without
 // spaces between words.
 
-// unitEnd returns the end of the unit at i, or i itself if there is none.
+// unitEnd returns the end of the unit at i, or i itself if there is none. No unit begins with an accent or with a
+// character that is not displayed.
 func unitEnd(text []byte, i int) int {
 	for j := i; ; {
 		if j == len(text) {
@@ -25,7 +26,7 @@ func unitEnd(text []byte, i int) int {
 		}
 		r, n := decodeLetter(text[j:])
 		switch {
-		case n == 0:
+		case n == 0 || j == i && (isAccent(r) || isIgnorable(r)):
 			return j
 		case !isDense(r):
 			j += n
