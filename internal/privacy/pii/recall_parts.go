@@ -113,7 +113,9 @@ func (sc *textScan) findInParts(w textWord) (found int) {
 		next := partEnd(sc.text, end)
 		var r recalledValue
 		if isDigitByte(sc.text[start]) {
-			r = sc.recallDigits(textWord{start, min(end, w.end), isDigit})
+			if end >= w.end || end-start >= leastOpaque {
+				r = sc.recallDigits(textWord{start, min(end, w.end), isDigit})
+			}
 		} else if r = sc.recallPart(start, end, least, w.sort); r.end == 0 && next <= w.end && isPrefix(sc.text[start:end]) {
 			r = sc.recallPart(start, next, least, w.sort)
 		}
