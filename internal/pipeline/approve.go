@@ -156,9 +156,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	if critical != "" {
 		rule = strings.Trim(rule+"; a critical command always needs a person's approval", "; ")
 	}
-	if again.rule != "" {
-		rule = strings.Trim(rule+"; "+again.rule, "; ")
-	}
+	rule = strings.Trim(rule+"; "+again.rule, "; ")
 	if rule != "" || planned || unusual.Rule != "" {
 		c.Arguments = canonjson.MarshalOrKeep(c.Arguments)
 	}
