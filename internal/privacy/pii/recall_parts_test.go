@@ -26,6 +26,23 @@ func TestGluedValues(t *testing.T) {
 	})
 }
 
+// TestJoinedNames checks that nothing of many names is left if they stand in one word, or with blanks only inside of
+// the names.
+func TestJoinedNames(t *testing.T) {
+	g := &KnownValues{}
+	var joined, spaced strings.Builder
+	for i, first := range corpusFirst {
+		name := first + " " + corpusLast[i%len(corpusLast)]
+		g.AddExact(Name, name)
+		spaced.WriteString(name)
+		joined.WriteString(strings.ReplaceAll(name, " ", ""))
+	}
+	for _, text := range []string{joined.String(), spaced.String()} {
+		found := New(Options{}).FindKnown(nil, g, []byte(text))
+		checkCovered(t, text, 0, len(text), found, true)
+	}
+}
+
 // TestSmallLettersInKeys checks that a name in small letters is found in a key, and that names of fields stay.
 func TestSmallLettersInKeys(t *testing.T) {
 	known := knownValues{Name: {"Mensah", "Zandstra"}, Company: {"Orbit"}, Address: {"Quuxville"}, Secret: {"quuxzork"}}
