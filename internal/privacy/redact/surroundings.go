@@ -108,8 +108,14 @@ func isCodeAround(text string) bool {
 	}
 	lower := strings.ToLower(text)
 	return slices.ContainsFunc(statementWords, func(word string) bool { return strings.Contains(lower, word) }) &&
-		statementAround.MatchString(text)
+		(embeddedAround.MatchString(text) || statementAround.MatchString(mailMarkup.ReplaceAllString(text, "\n")))
 }
+
+// mailMarkup matches the marks of quoted lines in a mail, and the usual tags of HTML in prose. A statement has neither.
+var mailMarkup = regexp.MustCompile(`(?im)^[ \t]*>[> \t]*|` +
+	`</?(?:a|abbr|article|b|blockquote|body|br|caption|center|code|dd|div|dl|dt|em|figure|font|footer|h[1-6]|head|header|` +
+	`hr|html|i|img|li|main|o:p|ol|p|pre|s|section|small|span|strong|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|u|ul)` +
+	`(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[\w.%#-]+)|\s+(?:nowrap|noshade|hidden))*\s*/?>`)
 
 // statementWords has a word of each statement that statementAround matches.
 var statementWords = []string{
@@ -206,7 +212,7 @@ var addressAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 // statementAround matches a text in which a token is a part of a statement. The words of a statement also occur in
 // ordinary sentences, so a token must stand where a statement has a value.
 var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
-	`\bselect\b.*\bfrom\b.*\b(?:where|having|on|when|and|or)\b.*` + comparison,
+	`\bselect\b.*\bfrom\b.*\b(?:where|having|on|when|and|or)\b.*` + quotedComparison,
 	`\bselect\s+case\s+when\b.*` + comparison,
 	`\bselect\s+\w[\w.]*\((?:[^()]*,)?\s*` + mark,
 	`\bunion\s+(?:all\s+)?select\s+(?:[\w.*]+\s*,\s*)*` + quote + `%?` + mark,
@@ -218,12 +224,16 @@ var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`\b(?:where|having)\s+[\w."]+\s+(?:not\s+)?i?like\s*["']%` + mark,
 	`\b(?:where|having)\b.*\b(?:and|or)\s+[\w."]+\s*(?:[=!<>]=|<>|=)\s*["']%?` + mark,
 	`\bmatch\s*\(\w*\s*:\s*\w+\s*\{[^{}]*` + mark, // Cypher
-	`<script\b.*` + mark, `<iframe\b[^>]*` + mark,
 }, "|"))
 
+// embeddedAround matches a text in which a token is a part of a script or frame of HTML.
+var embeddedAround = regexp.MustCompile(`(?is)<script\b.*` + mark + `|<iframe\b[^>]*` + mark)
+
 // comparison matches a token with the operator before it, as in a condition of a statement.
-const comparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|` +
-	`(?:[=!<>]=|<>|=)\s*|\s[<>]\s+|` +
+const comparison = `(?:` + quotedComparison + `|(?:(?:[=!<>]=|<>|=)\s*|\s[<>]\s+)` + mark + `)`
+
+// quotedComparison matches a comparison with a token in quotes. In a mail, Name=[NAME_1] is not a condition.
+const quotedComparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|` +
 	`\bin\s*\(\s*` + quote + `[^()]*)` + mark
 
 // callAround matches a line in which a token is a part of a call, of a template or of a command.

