@@ -102,7 +102,8 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 				r = sc.recallStem(i, end, 0, true)
 			}
 			if found = max(found, sc.addRecalled(r)); sc.done < end {
-				found = max(found, sc.findInParts(textWord{i, end, w.sort}))
+				unit := textWord{i, end, w.sort}
+				found = max(found, sc.findInParts(unit, leastPart(unit)))
 			}
 		}
 		i = end
@@ -212,8 +213,7 @@ func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, singl
 		if end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
 			return !sc.opaque && !sc.isInNumber(start, end)
 		}
-		return !single || !sc.key || !isSmallLetter(sc.text[start:end]) || !isInIdentifiers(g.typeOf(e)) ||
-			!sc.isGlued(start, end)
+		return !single || !sc.isInIdentifier(g.typeOf(e), start, end)
 	}
 	if e&asRest != 0 && sc.follows(start) {
 		return true
@@ -232,17 +232,29 @@ func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, singl
 	return false
 }
 
-// isInNumber reports whether digits are a part of a longer number, such as a price or a version.
+// isInNumber reports whether digits are a part of a number with a point, such as a price or a version.
 func (sc *textScan) isInNumber(start, end int) bool {
-	const marks = ".,-/:"
-	before, after := byteAt(sc.text, start-1), byteAt(sc.text, end)
-	return strings.IndexByte(marks, before) >= 0 && isDigitByte(byteAt(sc.text, start-2)) ||
-		strings.IndexByte(marks, after) >= 0 && isDigitByte(byteAt(sc.text, end+1))
+	return byteAt(sc.text, start-1) == '.' && isDigitByte(byteAt(sc.text, start-2)) ||
+		byteAt(sc.text, end) == '.' && isDigitByte(byteAt(sc.text, end+1))
 }
 
-// isInIdentifiers reports whether single words of a type also occur in names of fields and of parts of programs, such
-// as orbit_id and OrbitClient.
-func isInIdentifiers(t Type) bool { return t == Company || t == Address }
+// isInIdentifier reports whether a value of one word is only a part of a name that a program uses. Words of companies
+// and addresses occur in names of fields, such as orbit_id. Words such as the password postgres also occur in names of
+// variables, such as POSTGRES_DB.
+func (sc *textScan) isInIdentifier(t Type, start, end int) bool {
+	word := sc.text[start:end]
+	switch {
+	case t == Name:
+		return false
+	case t == Company || t == Address:
+		return sc.key && isSmallLetter(word) && sc.isGlued(start, end)
+	case spanEnd(word, 0, isLetter) < len(word):
+		return false
+	}
+	return sc.key && sc.isGlued(start, end) ||
+		byteAt(sc.text, start-1) == '_' && isAlnumByte(byteAt(sc.text, start-2)) ||
+		byteAt(sc.text, end) == '_' && isAlnumByte(byteAt(sc.text, end+1))
+}
 
 // follows reports whether the last finding ends directly before start.
 func (sc *textScan) follows(start int) bool {

@@ -8,6 +8,9 @@ import (
 // shortestStem is the length, in bytes, of the shortest word that is found with an ending.
 const shortestStem = 4
 
+// leastInIDs is the length of the shortest part that is found in a word that may be an id or data.
+const leastInIDs = 6
+
 // recallStem returns the known value of one unit that the unit from start to end consists of, together with an ending:
 // Müllers, Mensah3. least is that of recall. high is set if the unit may have letters beyond ASCII.
 func (sc *textScan) recallStem(start, end, least int, high bool) (best recalledValue) {
@@ -58,7 +61,7 @@ func (sc *textScan) findInMixedWord(w textWord) (found int) {
 		if spanEnd(sc.text, w.start+1, isLower) >= w.end {
 			return 0
 		}
-		return sc.findInParts(w)
+		return sc.findInParts(w, leastPart(w))
 	case w.sort&isDigit == 0:
 		return 0
 	case isDigitByte(sc.text[w.start]) && sc.done <= w.start:
@@ -67,29 +70,7 @@ func (sc *textScan) findInMixedWord(w textWord) (found int) {
 		}
 		found = max(found, sc.addRecalled(sc.recallAfterDigits(w)))
 	}
-	if sc.kinds&(hasNumbers|hasDates) != 0 {
-		found = max(found, sc.findNumbersIn(w))
-	}
-	return found
-}
-
-// findNumbersIn searches for known numbers in a word of letters and digits: ref4111111111111111. They have at least
-// leastOpaque digits, or go on after the word.
-func (sc *textScan) findNumbersIn(w textWord) (found int) {
-	for i := max(w.start, sc.done) + leastOpaque - 1; i < w.end; i += leastOpaque {
-		if !isDigitByte(sc.text[i]) {
-			continue
-		}
-		run := sc.digitsAround(w, i)
-		if run.end-run.start >= leastOpaque {
-			found = max(found, sc.addRecalled(sc.recallDigits(run)))
-		}
-		i = max(run.end, sc.done) - 1
-	}
-	if sc.done < w.end && isDigitByte(sc.text[w.end-1]) && sepOf[byteAt(sc.text, w.end)] != 0 {
-		found = max(found, sc.addRecalled(sc.recallDigits(sc.digitsAround(w, w.end-1))))
-	}
-	return found
+	return max(found, sc.findInParts(w, leastInIDs))
 }
 
 // digitsAround returns the digits around the digit at i in the word w, behind the last finding.
@@ -102,9 +83,9 @@ func (sc *textScan) digitsAround(w textWord, i int) textWord {
 }
 
 // findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
-// ref4111111111111111.
-func (sc *textScan) findInParts(w textWord) (found int) {
-	start, least := max(w.start, sc.done), leastPart(w)
+// ref4111111111111111. least is that of recall. Numbers have at least leastOpaque digits, or end the word.
+func (sc *textScan) findInParts(w textWord, least int) (found int) {
+	start := max(w.start, sc.done)
 	end := partEnd(sc.text, start)
 	if start == w.start && end >= w.end && !isDigitByte(sc.text[start]) {
 		return 0
@@ -137,7 +118,7 @@ func isPrefix(part []byte) bool {
 // or data, short parts are names by chance.
 func leastPart(w textWord) int {
 	if n := w.end - w.start; n > 48 || n > 12 && w.sort&isDigit != 0 {
-		return 6
+		return leastInIDs
 	}
 	return shortestStem
 }
@@ -255,5 +236,5 @@ func (sc *textScan) isAllowedAlone(g *KnownValues, e wordEntry, start, end, leas
 		return false
 	}
 	besideLetter := (class[byteAt(sc.text, start-1)]|class[byteAt(sc.text, end)])&isLetter != 0
-	return !besideLetter || !isInIdentifiers(g.typeOf(e))
+	return !besideLetter || g.typeOf(e) == Name
 }

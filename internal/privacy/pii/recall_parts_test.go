@@ -19,6 +19,8 @@ func TestGluedValues(t *testing.T) {
 		{full, `{"KwameMensahHanneDubois":1}`, "KwameMensah|HanneDubois"},
 		{full, "MensahTeam DuboisTree3 kwamemensah", ""},
 		{one, "MensahTeam TeamMensah 3Mensah 2024mensah7 MensahMüllerAnna", "Mensah|Mensah|Mensah|mensah|Mensah|Müller|Anna"},
+		{one, "x1mensah mensah1x MENSAH2X 7x3mensahs", "mensah|mensah|MENSAH|mensah"},
+		{one, "x1anna ANNA2X x1mensa 7x3mensaht", ""},
 		{one, "HanneMüller TeamMüllers MensahX", "Müller|Müller|Mensah"},
 		{one, `{"mensahTotal":1,"id":"TeamMensah","x":"3Orbit"}`, "mensah|Mensah|Orbit"},
 		{one, "OrbitClient newOrbit BoTeam RoseTeam 7Bo Mensahlike", ""},
@@ -43,11 +45,15 @@ func TestJoinedNames(t *testing.T) {
 	}
 }
 
-// TestSmallLettersInKeys checks that a name in small letters is found in a key, and that names of fields stay.
+// TestSmallLettersInKeys checks that a name in small letters is found in a key, and that names of
+// fields and of variables stay.
 func TestSmallLettersInKeys(t *testing.T) {
-	known := knownValues{Name: {"Mensah", "Zandstra"}, Company: {"Orbit"}, Address: {"Quuxville"}, Secret: {"quuxzork"}}
+	known := knownValues{Name: {"Mensah", "Zandstra"}, Company: {"Orbit"}, Address: {"Quuxville"}, Secret: {"quuxzork", "quuxzork7"}}
 	checkRecall(t, []recallCase{
-		{known, `{"mensah-x":1,"x.mensah":2,"mensah_x":3,"x_zandstra":4,"quuxzork_1":5}`, "mensah|mensah|mensah|zandstra|quuxzork"},
+		{known, `{"mensah-x":1,"x.mensah":2,"mensah_x":3,"x_zandstra":4}`, "mensah|mensah|mensah|zandstra"},
+		{known, `{"quuxzork_version":1,"QUUXZORK_VERSION":2,"quuxzorkUrl":3,"x.quuxzork":4,"quuxzork_1":5}`, ""},
+		{known, "quuxzork_version, $QUUXZORK_DB, my_quuxzork, QuuxzorkClient", ""},
+		{known, `{"quuxzork":1,"a":"x/quuxzork@x, (QUUXZORK)","quuxzork7_x":2}`, "quuxzork|quuxzork|QUUXZORK|quuxzork7"},
 		{known, `{"orbit_id":1,"x.orbit":2,"quuxville_total":3}`, ""},
 		{known, `{"orbit":1,"ORBIT_x":2,"quuxville":3}`, "orbit|ORBIT|quuxville"},
 	})
@@ -81,7 +87,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"newMarketStall hillTop OrbitClient slackToken appleId QuuxvilleOffice iOS eBay JavaScript McRib",
 		`{"orbit_id":1,"slack_token_id":2,"apple_pay":3,"quuxville_total":4,"mark_id":5,"rose_1":6,"will":7,"x.open_door":8}`,
 		`{"id":"12345","ref":"1234567","price":"1234567.00","count":1234567,"year":2024,"n":5550199.5,"amount":12345.00}`,
-		"https://x.example/apple/slack?id=1234567890123#open-door, /apple/rose.txt, 1234567.00 EUR, 7,1234567",
+		"https://x.example/apple/slack?id=1234567890123#open-door, /apple/rose.txt, 1234567.00 EUR, 7.1234567",
 		"d41d8cd98f00b204e9800998ecf8427e QmFzZTY0IGlzIG5vdCBhIG5hbWU= 550e8400-e29b-41d4-a716-446655440000",
 	} {
 		v := newTokens()
