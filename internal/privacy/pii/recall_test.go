@@ -199,6 +199,19 @@ func TestNumbersBesideOthers(t *testing.T) {
 	})
 }
 
+// TestKnownValuesInAddresses checks that an e-mail address is found as a whole if known values stand before its @.
+func TestKnownValuesInAddresses(t *testing.T) {
+	known := knownValues{Phone: {"13800138000"}, DateOfBirth: {"1960-01-12"}, Name: {"Kwame Mensah"}, Secret: {"hunter22"}}
+	checkRecall(t, []recallCase{
+		{known, "to wang13800138000@163.example", "wang13800138000@163.example"},
+		{known, "13800138000@163.example 13800138000.x@163.example", "13800138000@163.example|13800138000.x@163.example"},
+		{known, "John19600112@x.example j.1960-01-12@x.example", "John19600112@x.example|j.1960-01-12@x.example"},
+		{known, "j.hunter22@x.example hunter22j.Mensah@x.example", "j.hunter22@x.example|hunter22j.Mensah@x.example"},
+		{known, "12 January 1960-j@x.example Kwame Mensah-x@x.example", "12 January 1960|j@x.example|Kwame Mensah|x@x.example"},
+		{known, "a:hunter22@x.example", "hunter22"},
+	})
+}
+
 // TestSealedDigits checks that a sealed value of digits only is not found in dates, prices and ids that contain it.
 func TestSealedDigits(t *testing.T) {
 	g := &KnownValues{}
@@ -208,7 +221,8 @@ func TestSealedDigits(t *testing.T) {
 	for text, want := range map[string]string{
 		"on 2024-05-01 in 2024": "", "2024": "", "12345": "12345", "it is 12345.00 for 12345": "", `{"id":"12345","x":"12345"}`: "12345",
 		"x 83920174 y": "83920174", `{"id":"83920174","price":"83920174.00"}`: "", `{"id":"x 123456789012"}`: "123456789012",
-		"my hunter22, status": "hunter22|status", `{"id":"HUNTER22"}`: "HUNTER22",
+		"my hunter22, status": "hunter22|status", "7,83920174,9\n1:83920174": "83920174|83920174", "83920174-1;9/83920174": "83920174|83920174",
+		"1.83920174 83920174.5 and 83920174. 5": "83920174", `{"id":"HUNTER22"}`: "HUNTER22",
 	} {
 		v := newTokens()
 		New(Options{}).ReplaceValues([]byte(text), g, v)
