@@ -34,7 +34,7 @@ func dateAt(text []byte, i int) int {
 				return end
 			}
 		}
-		if g.n >= 1 && g.len[0] <= 2 { // 4 July 1976, 4. Juli 1976, 4th-July-1976, 4 de julio de 1976
+		if g.n >= 1 && g.len[0] <= 2 { // 4 July 1976, 4. Juli 1976, 4th-July-1976, 4 de julio de 1976, 1.º enero 1976
 			j := gapEnd(text, skipByte(text, ordinalEnd(text, g.end[0]), '.'))
 			j = blanksEnd(text, jointEnd(text, j), 1)
 			if m := monthEnd(text, j); m > j {
@@ -69,7 +69,7 @@ func gapEnd(text []byte, i int) int {
 
 // ordinalEnd returns the end of the letters at i that make an ordinal of the number before them.
 func ordinalEnd(text []byte, i int) int {
-	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º"} {
+	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º", ".º", "o"} {
 		if end := i + len(letters); end < len(text) && equalFold(text[i:end], letters) {
 			return end
 		}

@@ -85,7 +85,7 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// mayBeDate reports whether a date may begin with the word w that has digits, such as 10, 10th, 1960, 19600110 or
+// mayBeDate reports whether a date may begin with the word w that has digits, such as 10, 10th, 1o, 1960, 19600110 or
 // 19600110T0815.
 func mayBeDate(text []byte, w textWord) bool {
 	next := byteAt(text, w.end)
@@ -94,7 +94,8 @@ func mayBeDate(text []byte, w textWord) bool {
 		return false
 	case w.sort&isLetter != 0:
 		first := spanEnd(text, w.start, isDigit) - w.start
-		return first == 8 && text[w.start+8] == 'T' || first <= 2 && n == first+2
+		isOrdinal := n == first+2 || n == first+1 && text[w.end-1]|0x20 == 'o'
+		return first == 8 && text[w.start+8] == 'T' || first <= 2 && isOrdinal
 	default:
 		return n == 8 || (n <= 2 || n == 4) && (sepOf[next] != 0 || next >= utf8.RuneSelf)
 	}

@@ -154,6 +154,7 @@ func TestCommonWords(t *testing.T) {
 // TestKnownDates checks in which spellings a known date of birth is found.
 func TestKnownDates(t *testing.T) {
 	known := knownValues{DateOfBirth: {"1960-01-12", "2024-03-04"}}
+	first := knownValues{DateOfBirth: {"1960-01-01"}}
 	march := knownValues{DateOfBirth: {"1960-03-10"}}
 	checkRecall(t, []recallCase{
 		{known, `{"born":19600112,"x":12011960,"id":19600112,"n":600112,"y":120160}`, "19600112|12011960|19600112"},
@@ -164,6 +165,9 @@ func TestKnownDates(t *testing.T) {
 		{known, "12th January 1960, the 12th of January 1960, 12TH OF JANUARY 1960", "12th January 1960|12th of January 1960|12TH OF JANUARY 1960"},
 		{march, "März 10, 1960, MÄRZ 10, 1960, Ma\u0308rz 10 1960, 10. Ma\u0308rz 1960", "März 10, 1960|MÄRZ 10, 1960|Ma\u0308rz 10 1960|10. Ma\u0308rz 1960"},
 		{march, "10 марта, 10 Marz 1960, 10th-March-1960, March 1960, 10-mar-1960", "10 Marz 1960|10th-March-1960|10-mar-1960"},
+		{first, "1º de enero de 1960, 1.º enero 1960, 1o de janeiro de 1960, 1er janvier 1960", "1º de enero de 1960|1.º enero 1960|1o de janeiro de 1960|1er janvier 1960"},
+		{known, "dob19600112", "19600112"},
+		{known, `{"x":"dob19600112","y":"v19600112 dob12011960"}`, "19600112|19600112"},
 		{known, "12. Januar 1960, January 12, 1960, 1960-01-12T00:00:00Z 19600112T0815", "12. Januar 1960|January 12, 1960|1960-01-12|19600112"},
 	})
 }

@@ -141,7 +141,7 @@ func decodedRuns(text string) string {
 }
 
 // joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of
-// these lines may be shorter. joined is false if there are no such lines.
+// these lines may be shorter. Blanks around the lines are left out. joined is false if there are no such lines.
 func joinBase64(text string) (one string, joined bool) {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text, false
@@ -149,8 +149,8 @@ func joinBase64(text string) (one string, joined bool) {
 	var out strings.Builder
 	length := 0 // of the lines of Base64 to which this line may belong
 	for line := range strings.Lines(text) {
-		run := strings.TrimRight(line, "\r\n")
-		isRun := len(run) >= 4 && base64End([]byte(run), 0) == len(run)
+		run := strings.TrimSpace(line)
+		isRun := (len(run) >= 4 || run != "" && length > 0) && base64End([]byte(run), 0) == len(run)
 		if isRun && len(run) <= length {
 			joined = true
 		} else {

@@ -82,6 +82,7 @@ func TestCrossings(t *testing.T) {
 		{"web", "x " + base64.RawURLEncoding.EncodeToString([]byte(url.PathEscape("of Hanne Müller"))), "", name},
 		{"web", `{"a":"Hanne M\u00fcller"}`, "", name},
 		{"web", wrapped("at Sonnentau Werke, Oslo", 8, "\n"), "", company}, {"web", "Here:\n" + wrapped("at Sonnentau Werke, Oslo", 20, "\r\n") + "\nbye", "", company},
+		{"web", wrapped("at Sonnentau Werke", 7, "\n"), "", company}, {"web", wrapped("at Sonnentau Werke, Oslo", 8, " \n\t"), "", company},
 		{"web", `["` + base64.StdEncoding.EncodeToString([]byte("Hanne Müller")) + `"]`, "", name},
 		{"web", "an ordinary text", "", ""},
 	} {

@@ -113,8 +113,9 @@ func isCodeAround(text string) bool {
 
 // mailMarkup matches the marks of quoted lines in a mail, and the usual tags of HTML in prose. A statement has neither.
 var mailMarkup = regexp.MustCompile(`(?im)^[ \t]*>[> \t]*|` +
-	`</?(?:a|abbr|article|b|blockquote|body|br|caption|center|code|dd|div|dl|dt|em|figure|font|footer|h[1-6]|head|header|` +
-	`hr|html|i|img|li|main|o:p|ol|p|pre|s|section|small|span|strong|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|u|ul)` +
+	`</?(?:a|abbr|article|b|blockquote|body|br|caption|center|code|dd|div|dl|dt|em|figure|font|footer|h[1-6]|head|` +
+	`header|hr|html|i|img|li|main|o:p|ol|p|pre|s|section|small|span|strong|sub|sup|table|tbody|td|tfoot|th|thead|` +
+	`title|tr|u|ul)` +
 	`(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[\w.%#-]+)|\s+(?:nowrap|noshade|hidden))*\s*/?>`)
 
 // statementWords has a word of each statement that statementAround matches.
