@@ -102,8 +102,7 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 				r = sc.recallStem(i, end, 0, true)
 			}
 			if found = max(found, sc.addRecalled(r)); sc.done < end {
-				unit := textWord{i, end, w.sort}
-				found = max(found, sc.findInParts(unit, leastPart(unit)))
+				found = max(found, sc.findInParts(textWord{i, end, w.sort}))
 			}
 		}
 		i = end

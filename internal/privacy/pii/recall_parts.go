@@ -61,31 +61,53 @@ func (sc *textScan) findInMixedWord(w textWord) (found int) {
 		if spanEnd(sc.text, w.start+1, isLower) >= w.end {
 			return 0
 		}
-		return sc.findInParts(w, leastPart(w))
+		return sc.findInParts(w)
 	case w.sort&isDigit == 0:
 		return 0
 	case isDigitByte(sc.text[w.start]) && sc.done <= w.start:
-		if run := sc.digitsAround(w, w.start); run.end-run.start >= leastOpaque {
+		if run := sc.partAround(w, w.start); run.end-run.start >= leastOpaque {
 			found = sc.addRecalled(sc.recallDigits(run))
 		}
 		found = max(found, sc.addRecalled(sc.recallAfterDigits(w)))
 	}
-	return max(found, sc.findInParts(w, leastInIDs))
+	return max(found, sc.findInID(w))
 }
 
-// digitsAround returns the digits around the digit at i in the word w, behind the last finding.
-func (sc *textScan) digitsAround(w textWord, i int) textWord {
-	start := i
-	for start > max(w.start, sc.done) && isDigitByte(sc.text[start-1]) {
+// findInID searches for known values in a word of digits and letters in one case: x1dubois. Numbers
+// have at least leastOpaque digits, or end the word.
+func (sc *textScan) findInID(w textWord) (found int) {
+	for i := max(w.start, sc.done) + leastInIDs - 1; i < w.end; i += leastInIDs {
+		part := sc.partAround(w, i)
+		switch n := part.end - part.start; {
+		case n >= leastOpaque && part.sort == isDigit:
+			found = max(found, sc.addRecalled(sc.recallDigits(part)))
+		case n >= leastInIDs && part.sort != isDigit:
+			found = max(found, sc.addRecalled(sc.recallPart(part.start, part.end, leastInIDs, w.sort)))
+		}
+		i = max(part.end, sc.done) - 1
+	}
+	if sc.done < w.end && isDigitByte(sc.text[w.end-1]) {
+		found = max(found, sc.addRecalled(sc.recallDigits(sc.partAround(w, w.end-1))))
+	}
+	return found
+}
+
+// partAround returns the digits or the letters around i in the word w, behind the last finding.
+func (sc *textScan) partAround(w textWord, i int) textWord {
+	start, sort := i, uint8(isDigit)
+	if !isDigitByte(sc.text[i]) {
+		sort = isUpper | isLower
+	}
+	for start > max(w.start, sc.done) && class[sc.text[start-1]]&sort != 0 {
 		start--
 	}
-	return textWord{start, spanEnd(sc.text, i, isDigit), isDigit}
+	return textWord{start, spanEnd(sc.text, i, sort), sort}
 }
 
 // findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
-// ref4111111111111111. least is that of recall. Numbers have at least leastOpaque digits, or end the word.
-func (sc *textScan) findInParts(w textWord, least int) (found int) {
-	start := max(w.start, sc.done)
+// ref4111111111111111.
+func (sc *textScan) findInParts(w textWord) (found int) {
+	start, least := max(w.start, sc.done), leastPart(w)
 	end := partEnd(sc.text, start)
 	if start == w.start && end >= w.end && !isDigitByte(sc.text[start]) {
 		return 0
