@@ -70,7 +70,7 @@ var layers = []struct {
 	{"internal/policy", []string{"internal/policy/cel", "internal/policy/effect"}, "pure: rules and a call in, a decision out"},
 	{"internal/privacy/offsets", nil, "where many things are, in little memory"},
 	{"internal/privacy/vault", []string{"internal/privacy/offsets", "internal/base/seal"}, "keeps values and their tokens, whatever they are"},
-	{"internal/privacy/redact", []string{"internal/base/jsonscan", "internal/privacy/pii", "internal/privacy/vault"}, "joins what finds to what keeps; it knows neither programs nor servers"},
+	{"internal/privacy/redact", []string{"internal/base/jsonscan", "internal/privacy/offsets", "internal/privacy/pii", "internal/privacy/vault"}, "joins what finds to what keeps; it knows neither programs nor servers"},
 	{"internal/privacy/secrets", []string{"internal/base/jsonscan"}, "pure: values and a text in, a text out; where values come from and texts go is given to it"},
 	{"internal/privacy/pii", []string{"internal/base/jsonscan", "internal/privacy/offsets"}, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
@@ -150,7 +150,8 @@ var owners = []struct {
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/sandbox/confine"}, "walls are around all threads"},
 	{"golang.org/x/net/idna", []string{"internal/egress"}, "hosts are read in one place"},
 	{"golang.org/x/net/netutil", []string{"internal/telemetry"}, "bounds the connections of a listener"},
-	{"golang.org/x/text/unicode/norm", []string{"internal/policy"}, "names of groups are compared in one Unicode form"},
+	{"golang.org/x/text/unicode/norm", []string{"internal/policy", "internal/privacy/pii", "internal/privacy/redact"}, "names of groups and personal values are compared in one Unicode form"},
+	{"golang.org/x/text/encoding", []string{"internal/pipeline/relay"}, "text that servers send as bytes is read in the encoding that it has"},
 	{"go.uber.org/goleak", []string{"internal/devel/testenv"}, "one way to find goroutines that tests leave"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }

@@ -14,9 +14,9 @@ import (
 //
 // The file has the form {"tools": […], "answers": {"tool": value}}. A tool with a list under "turns" gives the next
 // answer of the list at each call, and repeats the last one. A tool under "pages" answers by the value of the argument
-// that selects a page: cursor, starting_after, page or offset. The answer under the key "" is its first page. An
-// answer
-// {"rows": N} is expanded to an array of N objects with fields such as id, name, email, phone and company.
+// that selects a page: cursor, starting_after, page or offset. The answer under the key "" is its first page.
+// An answer {"rows": N} is expanded to an array of N objects with fields such as id, name, email, phone and company.
+// An answer {"blob": …, "mimeType": …} is sent as a resource with these bytes.
 func replayed() {
 	text, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -81,8 +81,14 @@ func pageAsked(arguments json.RawMessage) string {
 
 // asContent returns a tool result that contains an answer as text. It expands an answer of the form {"rows": N}.
 func asContent(answer json.RawMessage) string {
-	var made struct{ Rows int }
+	var made struct {
+		Rows           int
+		Blob, MIMEType string
+	}
 	_ = json.Unmarshal(answer, &made)
+	if made.Blob != "" {
+		return fmt.Sprintf(`{"content":[{"type":"resource","resource":{"uri":"file:///x","mimeType":%q,"blob":%q}}]}`, made.MIMEType, made.Blob)
+	}
 	if made.Rows > 0 {
 		var rows []string
 		for i := range made.Rows {

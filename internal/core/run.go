@@ -173,6 +173,7 @@ type ToolCall struct {
 	Tool      string          // raw name
 	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
 	NoCache   bool            // no earlier answer counts
+	Restored  bool            // values have replaced tokens in Arguments, so errors must not repeat them
 	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 	// Rehearsal marks a call that only reads, made to find out what a person has to be asked about before the program

@@ -76,7 +76,7 @@ const copies = `
 // TestContactsFromDriveToCRM checks that a program copies contacts from a drive to a CRM, which gets the real values,
 // while the model sees none of them.
 func TestContactsFromDriveToCRM(t *testing.T) {
-	e, _, crm, personal := openContacts(t, "servers: {crm: {pii: {reveal: [email, phone]}}}")
+	e, _, crm, personal := openContacts(t, "servers: {crm: {pii: {reveal: [email, phone, name]}}}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})
 	told, _ := json.Marshal(o)
 	if o.Status != core.StatusOK || !strings.Contains(string(o.Result), fmt.Sprintf(`"copied":%d,"same":%d`, contacts, contacts)) {
@@ -102,7 +102,7 @@ func TestCrossingIsAsked(t *testing.T) {
 	e, _, crm, personal := openContacts(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})
 	told, _ := json.Marshal(o)
-	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data is sent to crm: email from drive; phone from drive") || crm.got() != "" {
+	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data is sent to crm: email from drive; name from drive; phone from drive") || crm.got() != "" {
 		t.Fatalf("%.1000s", told)
 	}
 	for _, value := range personal {

@@ -156,16 +156,14 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	if critical != "" {
 		rule = strings.Trim(rule+"; a critical command always needs a person's approval", "; ")
 	}
-	if again.rule != "" {
-		rule = strings.Trim(rule+"; "+again.rule, "; ")
-	}
+	rule = strings.Trim(rule+"; "+again.rule, "; ")
 	if rule != "" || planned || unusual.Rule != "" {
 		c.Arguments = canonjson.MarshalOrKeep(c.Arguments)
 	}
 	if q := x.aboutCall(unusual.joinRule(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
 		if q.Spans = critical == "" && x.coversRun(t, c, q.Rule); q.Spans {
-			q.Rule += "; an approval covers all calls of this tool with this kind of data in this run"
+			q.Rule += "; an approval covers all calls of this server with this kind of data in this run"
 		}
 		q.Repeats, q.Before, q.Critical, q.Why = again.how, again.before, critical, x.explainCall(t, c, d, critical)
 		answer, err := x.askApproval(ctx, q)
@@ -173,6 +171,9 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 			return c, err
 		}
 		x.made.addApproval(core.Question{Server: c.Server, Tool: c.Tool}, answer)
+		if q.Spans {
+			x.crossed.allow(c.Crosses)
+		}
 		rule = q.Rule
 	}
 	c.Approved = rule != "" || planned
@@ -220,9 +221,9 @@ func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	return nil
 }
 
-// coversRun reports whether the approval of a call also covers later calls of the same kind in this run of the
-// program. Two conditions must hold: the person sees the program's code, and the only reason for asking is that the
-// call takes personal data to another server.
+// coversRun reports whether the approval of a call also covers later calls with the same kind of data to the same
+// server in this run of the program. Two conditions must hold: the person sees the program's code, and the only reason
+// for asking is that the call takes personal data to another server.
 func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }

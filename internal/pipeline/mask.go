@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"time"
 
 	"retort/internal/core"
@@ -16,8 +17,10 @@ import (
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
-	seen  func(redact.TypeCounts)         // is called with the personal data of an answer
-	named func(arguments json.RawMessage) // is called with arguments that may have tokens
+	seen    func(redact.TypeCounts)         // is called with the personal data of an answer
+	named   func(arguments json.RawMessage) // is called with arguments that may have tokens
+	spoke   func(value string) bool         // reports whether the model wrote a value
+	crossed *allowedCrossings
 }
 
 func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) {
@@ -33,16 +36,31 @@ func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) 
 	return shown, err
 }
 
-func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (p privacyFilter) Restore(
+	server string, arguments, schema json.RawMessage,
+) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
 	p.named(arguments)
-	restored, crossings, refused := p.Session.RestoreArguments(server, arguments)
+	restored, crossings, refused := p.Session.RestoreBySchema(server, arguments, schema)
+	if refused == nil {
+		crossings = append(crossings, p.Session.FindCrossings(server, arguments, p.spoke)...)
+	}
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
-	return restored, redact.CrossingReason(server, crossings), nil
+	return restored, p.crossed.reasonFor(server, crossings), nil
+}
+
+// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program. A
+// model that writes a program for another one has seen no values but those in its task.
+func (x *programExecution) modelWrote(value string) bool {
+	if x.exact != nil || x.req.Code == "" {
+		return true
+	}
+	x.spokenOnce.Do(func() { x.spoken = redact.SpokenMatcher(x.req.Code) })
+	return x.spoken(value)
 }
 
 // openPrivacy prepares the hiding of personal data in this execution, and replaces personal data in the program by
@@ -85,7 +103,7 @@ func (x *programExecution) personalKeys() func(key string) bool {
 	if session == nil {
 		return nil
 	}
-	return func(key string) bool { return session.RedactText(key) != key }
+	return session.IsPersonalKey
 }
 
 // hideOutcome returns an Outcome as the model may see it: with personal data replaced by tokens. When it returns, the
@@ -95,30 +113,81 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 		return o
 	}
 	before := o
-	o.Result = x.maskJSON(o.Result)
-	o.Output, o.Summary = x.screen.RedactText(o.Output), x.screen.RedactText(o.Summary)
-	o.Risk = x.screen.RedactText(o.Risk)
+	if x.screen.IsFull() {
+		o.Warnings = append(o.Warnings, fullWarning)
+	}
+	o = x.hideTexts(reflect.ValueOf(o)).Interface().(core.Outcome)
 	o.PIITokenized = o.PIITokenized || x.hasTokens(before, o)
-	for i := range o.Warnings {
-		o.Warnings[i] = x.screen.RedactText(o.Warnings[i])
-	}
-	for i := range o.Learned {
-		o.Learned[i] = x.screen.RedactText(o.Learned[i])
-	}
-	for i := range o.Artifacts {
-		o.Artifacts[i].Preview = x.screen.RedactText(o.Artifacts[i].Preview)
-	}
-	if o.Error != nil {
-		e := *o.Error
-		for _, text := range []*string{&e.Message, &e.Hint, &e.Frame, &e.Stack} {
-			*text = x.screen.RedactText(*text)
-		}
-		o.Error = &e
-	}
 	if err := x.screen.SyncTokens(); err != nil {
 		return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusError, Error: core.AsError(err), Stats: o.Stats}
 	}
 	return o
+}
+
+const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find " +
+	"again; programs get tokens for further ones; request less data, or use another session"
+
+// engineFields are the fields of an Outcome that only the engine writes, from settings, closed lists and its own ids.
+// Programs and servers cannot write text into them. All other texts of an Outcome pass hideTexts.
+var engineFields = map[string]bool{
+	"Outcome.ExecutionID": true, "Outcome.Status": true, "Outcome.Task": true, "Error.Kind": true, "Error.Server": true,
+	"Error.Tool": true,
+	"Error.Op":   true, "Error.Err": true, "Outcome.Stats": true, "Outcome.Trace": true, "Outcome.Approvals": true,
+	"IntendedCall.Server": true, "IntendedCall.Tool": true, "IntendedCall.Effect": true, "SentCall.Server": true,
+	"SentCall.Tool":   true,
+	"SentCall.Effect": true, "Outcome.TaskContext": true,
+}
+
+// hideTexts returns a copy of a part of an Outcome with personal data hidden in all texts, except in engineFields. It
+// leaves out values of kinds that it does not know.
+func (x *programExecution) hideTexts(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return v
+	case reflect.String:
+		out.SetString(x.screen.RedactText(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(x.hideTexts(v.Elem()))
+		}
+	case reflect.Slice:
+		return x.hideSlice(v)
+	case reflect.Map:
+		if !v.IsNil() {
+			out.Set(reflect.MakeMap(v.Type()))
+		}
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(x.hideTexts(key), x.hideTexts(value))
+		}
+	case reflect.Struct:
+		out.Set(v)
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && !engineFields[v.Type().Name()+"."+f.Name] {
+				out.Field(i).Set(x.hideTexts(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
+
+func (x *programExecution) hideSlice(v reflect.Value) reflect.Value {
+	if v.IsNil() {
+		return v
+	}
+	out := reflect.MakeSlice(v.Type(), 0, v.Len())
+	switch raw := v.Interface().(type) {
+	case json.RawMessage:
+		return reflect.ValueOf(x.maskJSON(raw))
+	case []byte:
+		return reflect.ValueOf([]byte(x.screen.RedactText(string(raw))))
+	}
+	for i := range v.Len() {
+		out = reflect.Append(out, x.hideTexts(v.Index(i)))
+	}
+	return out
 }
 
 // hasTokens reports whether personal data was replaced by tokens anywhere in this execution: in the program, in a

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -409,6 +410,10 @@ type programExecution struct {
 	network   *egress.Session // of the program, during and after its run; nil without a program
 	commands  *commandRunner
 
+	crossed    allowedCrossings
+	spokenOnce sync.Once
+	spoken     func(value string) bool // reports whether a value is in the code
+
 	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nothing was asked
 
 	callTimeout time.Duration            // of a call without a program
@@ -513,7 +518,7 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
 		CallTimeout: x.callTimeout, Permit: x.permit, Revision: x.revision,
 	}
-	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.countPersonal, x.noteTokens}
+	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.countPersonal, x.noteTokens, x.modelWrote, &x.crossed}
 	if x.isDryRun() {
 		r.Rehearse = x.plan.recordIntended
 	}

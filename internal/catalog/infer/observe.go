@@ -27,7 +27,7 @@ func ObserveDocument(document []byte, private func(key string) bool) *AnswerShap
 	if len(document) > maxDocument {
 		return nil
 	}
-	w := documentWalker{text: jsonscan.Cursor{Text: document}, private: private, names: map[string]bool{}}
+	w := documentWalker{text: jsonscan.Cursor{Text: document}, private: private, names: map[string]keyKind{}}
 	root := newPlace()
 	if !w.walkValue(root, 0) {
 		return nil
@@ -52,6 +52,7 @@ type valueCollector struct {
 	fields  map[string]*memberCollector
 	others  *valueCollector
 	plain   bool
+	private bool // some key is personal, so that all keys may be values
 	items   *valueCollector
 	cut     bool
 	omitted map[string]bool // keys that an outline omits; see documentWalker.counts
@@ -72,6 +73,10 @@ func (p *valueCollector) buildShape() *AnswerShape {
 	s := &AnswerShape{kinds: p.kinds, formats: p.formats, others: p.others.buildShape(), items: p.items.buildShape(), plain: p.plain, cut: p.cut}
 	for _, name := range slices.Sorted(maps.Keys(p.fields)) {
 		m := p.fields[name]
+		if p.private {
+			s.others, s.plain = joinShapes(s.others, m.of.buildShape()), true
+			continue
+		}
 		s.fields = append(s.fields, shapeField{name, m.count == p.objects, m.of.buildShape()})
 	}
 	return s
@@ -105,7 +110,7 @@ func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector 
 type documentWalker struct {
 	text    jsonscan.Cursor
 	private func(string) bool
-	names   map[string]bool
+	names   map[string]keyKind
 	counts  bool // record keys that are not names, so that an outline can count them
 }
 
@@ -147,7 +152,8 @@ func (w *documentWalker) walkObject(p *valueCollector, depth int) bool {
 		if !ok {
 			return false
 		}
-		isName := w.isName(key)
+		isName, isPrivate := w.isName(key)
+		p.private = p.private || isPrivate
 		if w.counts && !isName {
 			p.countLeft(key)
 		}
@@ -199,17 +205,24 @@ func (w *documentWalker) readKey() ([]byte, bool) {
 	return quoted[1 : len(quoted)-1], true
 }
 
-func (w *documentWalker) isName(key []byte) bool {
+// isName reports whether a key is the name of a field, and whether it looks like one but is private.
+func (w *documentWalker) isName(key []byte) (is, private bool) {
 	if known, ok := w.names[string(key)]; ok {
-		return known
+		return known.is, known.private
 	}
 	name := string(key)
-	is := IsName(name) && (w.private == nil || !w.private(name))
-	if len(name) <= maxName {
-		w.names[name] = is
+	known := keyKind{is: IsName(name) && (!w.counts || isPlainName(name))}
+	if known.is && w.private != nil && w.private(name) {
+		known = keyKind{private: true}
 	}
-	return is
+	if len(name) <= maxName {
+		w.names[name] = known
+	}
+	return known.is, known.private
 }
+
+// keyKind says what the key of an object is: the name of a field, or a value that looks like one and is private.
+type keyKind struct{ is, private bool }
 
 func (w *documentWalker) readString(p *valueCollector) bool {
 	quoted, _, ok := w.text.ReadString()

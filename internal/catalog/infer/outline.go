@@ -24,17 +24,16 @@ var outlineDetails = []struct {
 	names int // of one object
 }{{4, 24}, {3, 16}, {2, 16}, {2, 10}, {1, 24}, {1, 8}}
 
-// OutlineDocument returns the names of a document's fields in short form, such as {data: {id, amount}[],
-// has_more}. It shows objects and arrays but no scalar types, and never values. It omits and counts keys that are
-// personal, long, or not plain identifiers: {id, +2}. The result is empty if the document has no names. The
-// function private is as in ObserveDocument.
+// OutlineDocument returns the names of a document's fields in short form, such as {data: {id, amount}[], has_more}. It
+// shows objects and arrays but no scalar types, and never values. It omits and counts keys that are long or not plain
+// identifiers: {id, +2}. If a key of an object is personal, it omits all keys of the object. The result is empty if
+// the document has no names. The function private is as in ObserveDocument.
 func OutlineDocument(document []byte, private func(key string) bool) string {
 	if len(document) > maxOutlined {
 		return ""
 	}
 	w := documentWalker{
-		text: jsonscan.Cursor{Text: document}, names: map[string]bool{}, counts: true,
-		private: func(key string) bool { return !isPlainName(key) || private != nil && private(key) },
+		text: jsonscan.Cursor{Text: document}, private: private, names: map[string]keyKind{}, counts: true,
 	}
 	root := newPlace()
 	if !w.walkValue(root, 0) || !root.hasNames() {
@@ -99,6 +98,9 @@ func (p *valueCollector) outline(depth, most int) string {
 		return "{…}"
 	}
 	names := slices.Sorted(maps.Keys(p.fields))
+	if p.private {
+		most = 0
+	}
 	left := len(p.omitted) + max(0, len(names)-most)
 	var parts []string
 	for _, name := range names[:min(len(names), most)] {

@@ -65,6 +65,23 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestPersonalKeys checks that an object with a key that is personal is a map, of which no key is stored.
+func TestPersonalKeys(t *testing.T) {
+	private := func(key string) bool { return key == "Hanne" || key == "Halvorsen" }
+	for _, document := range []string{
+		`{"by": {"Hanne": {"n": 1}, "Kwame": {"n": 2}}, "total": 2}`, `[{"Halvorsen": 1, "total": 2}, {"Kwame": 1, "total": 2}]`,
+		`{"data": {"Hanne": [1], "Kwame": [2]}, "more": {"count": "x"}}`,
+	} {
+		schema := string(infer.ObserveDocument([]byte(document), private).JSONSchema())
+		if strings.Contains(schema, "Hanne") || strings.Contains(schema, "Halvorsen") || strings.Contains(schema, `"Kwame"`) || schema == "" {
+			t.Errorf("%s: %s", document, schema)
+		}
+	}
+	if schema := string(infer.ObserveDocument([]byte(`{"total": 1, "by": {"Hanne": 1}}`), private).JSONSchema()); !strings.Contains(schema, "total") {
+		t.Error(schema)
+	}
+}
+
 // randomDocument returns a random document. Two such documents often have the same names, IDs and tables.
 func randomDocument(r *rand.Rand, depth int) any {
 	names := []string{"id", "title", "state", "items", "user", "labels", "total", "next", "alice", "bob", "carol"}

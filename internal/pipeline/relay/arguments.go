@@ -30,6 +30,9 @@ func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			if tool, ok := tools.FindExact(c.Server, c.Tool); ok {
 				if err := s.checkArguments(tool, c.Arguments); err != nil {
+					if c.Restored {
+						err = err.withoutValues()
+					}
 					return core.CallResult{}, err.AtTool(c.Server, c.Tool)
 				}
 			}
@@ -40,14 +43,18 @@ func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
 
 // checkArguments returns an error if the arguments do not match the tool's input schema. The error has kind
 // invalid_arguments and names the argument, what was expected, and the nearest valid name.
-func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMessage) *core.Error {
+func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMessage) *argumentError {
 	value, err := jsonschema.Decode(arguments)
 	if err != nil {
-		return core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not JSON: %v", err)
+		e := core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not JSON: %v", err)
+		return &argumentError{e, nil}
 	}
 	given, ok := value.(map[string]any)
 	if !ok {
-		return core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments must be one object, not %s", typeName(value))
+		e := core.Errorf(
+			core.KindInvalidArguments, "relay.arguments", "the arguments must be one object, not %s", typeName(value),
+		)
+		return &argumentError{e, nil}
 	}
 	input := s.compiledSchema(tool)
 	if input == nil {
@@ -59,9 +66,35 @@ func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMess
 	}
 	e := core.Errorf(core.KindInvalidArguments, "relay.arguments", "%s", explainViolation(v))
 	if hint := hintFor(v, input, given); hint != "" {
-		return e.WithHint("%s", hint)
+		e = e.WithHint("%s", hint)
 	}
-	return e
+	return &argumentError{e, v}
+}
+
+// argumentError is the error for arguments that do not match the tool's schema. Its message may repeat them.
+type argumentError struct {
+	*core.Error
+	violation *jsonschema.Violation // nil if the arguments are not one object
+}
+
+// withoutValues returns the error with a message that says where an argument is wrong, and neither what was given nor
+// how long it is. It is for calls in which values have replaced tokens, which the program must not learn.
+func (e *argumentError) withoutValues() *argumentError {
+	message := "the arguments are not one JSON object"
+	if v := e.violation; v != nil {
+		switch v.Keyword {
+		case jsonschema.Required, jsonschema.Type:
+			return e
+		case jsonschema.AdditionalProperties:
+			message = pathPrefix(argumentPath(v.Path)) + "there is an argument that the tool does not have"
+		default:
+			message = pathPrefix(argumentPath(v.Path)) + "the value behind a token, or another value, does not match " +
+				string(v.Keyword)
+		}
+	}
+	plain := core.Errorf(core.KindInvalidArguments, "relay.arguments", "%s", message)
+	plain = plain.WithHint("describe_tools shows what this argument takes; a value behind a token is not shown")
+	return &argumentError{plain, e.violation}
 }
 
 func (s *schemaValidator) compiledSchema(tool *core.Tool) *jsonschema.Schema {

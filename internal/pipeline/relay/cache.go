@@ -117,8 +117,7 @@ func (k *AnswerCache) cachedAnswer(
 			k.flying[key] = own
 			wrote := k.wrote[c.Server]
 			k.mu.Unlock()
-			result, err := k.callAndStore(ctx, next, c, key, own, wrote)
-			return result, false, err
+			return k.callAndStore(ctx, next, c, key, own, wrote)
 		}
 		k.mu.Unlock()
 		select {
@@ -139,9 +138,11 @@ func (k *AnswerCache) cachedAnswer(
 // makes its own call.
 var errGone = errors.New("the call ended")
 
+// callAndStore makes a call for all callers that wait for own, and stores its result. cached is set if an equal call
+// that ended in the meantime has stored one.
 func (k *AnswerCache) callAndStore(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string, own *pendingCall, wrote int,
-) (core.CallResult, error) {
+) (result core.CallResult, cached bool, err error) {
 	own.err = errGone
 	defer func() {
 		k.mu.Lock()
@@ -149,6 +150,9 @@ func (k *AnswerCache) callAndStore(
 		k.mu.Unlock()
 		close(own.done)
 	}()
+	if value, ok := k.answers.Get(c.Server, key); ok { // an equal call has ended in the meantime
+		return core.CallResult{Value: value}, true, nil
+	}
 	own.result, own.err = next.Call(ctx, c)
 	k.mu.Lock()
 	current := k.wrote[c.Server] == wrote
@@ -158,11 +162,10 @@ func (k *AnswerCache) callAndStore(
 		k.answers.Put(c.Server, key, own.result.Value)
 	}
 	if own.err == nil && (saved || !current) {
-		result := own.result
 		own.err = errGone // not shared
-		return result, nil
+		return own.result, false, nil
 	}
-	return own.result, own.err
+	return own.result, false, own.err
 }
 
 // savingFiles wraps a FileStore and records whether a call saved a file in it.

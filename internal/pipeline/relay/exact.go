@@ -2,12 +2,12 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"retort/internal/core"
 )
@@ -52,14 +52,19 @@ func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.Tool
 func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := findBinary(document)
 	for i, s := range spans {
-		if !s.text {
+		if s.data == nil {
 			continue
 		}
-		hidden, err := hide(s.data)
+		hidden, as, err := hideBytes(s.mimeType, s.data, hide)
 		if err != nil {
 			return nil, err
 		}
 		spans[i].data = hidden
+		if as != nil { // the MIME type may name the encoding
+			if again, err := as.NewEncoder().Bytes(hidden); err == nil {
+				spans[i].data = again
+			}
+		}
 	}
 	shown, err := hide(fillSpans(document, spans, func(byteSpan) []byte { return nil }))
 	if err != nil {
@@ -79,7 +84,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 type byteSpan struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
-	text     bool   // the data are text
+	mimeType string // of the data
 }
 
 // fillSpans returns a copy of the document in which each base64 string has new content. The function in the argument
@@ -105,6 +110,9 @@ var binaryPaths = []string{
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
+// longestPath is the number of steps of the longest of binaryPaths.
+const longestPath = 6
+
 // findBinary returns the base64 strings at binaryPaths, in the order of the document.
 func findBinary(document []byte) []byteSpan {
 	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
@@ -120,10 +128,12 @@ type spanWalker struct {
 	document []byte
 	dec      *json.Decoder
 	found    []byteSpan
+	last     string // the last string value
 }
 
 // walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
-// value in the document. It returns false at the end of the document or at a syntax error.
+// value in the document. Values below the depth of binaryPaths are skipped, so that deep documents need no stack. It
+// returns false at the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -131,10 +141,15 @@ func (w *spanWalker) walkValue(way []string) bool {
 	}
 	switch t := token.(type) {
 	case string:
+		w.last = t
 		if slices.Contains(binaryPaths, strings.Join(way, ".")) {
 			w.found = append(w.found, w.lastSpan(t))
 		}
 	case json.Delim:
+		if len(way) >= longestPath {
+			return w.skipRest()
+		}
+		first, mimeType := len(w.found), ""
 		for w.dec.More() {
 			step := "*"
 			if t == '{' {
@@ -144,12 +159,35 @@ func (w *spanWalker) walkValue(way []string) bool {
 				}
 				step, _ = key.(string)
 			}
-			if !w.walkValue(append(way, step)) {
+			if w.last = ""; !w.walkValue(append(way, step)) {
 				return false
 			}
+			if step == "mimeType" {
+				mimeType = w.last
+			}
+		}
+		for i := first; i < len(w.found); i++ {
+			w.found[i].mimeType = cmp.Or(w.found[i].mimeType, mimeType)
 		}
 		_, err = w.dec.Token()
 		return err == nil
+	}
+	return true
+}
+
+// skipRest reads up to the end of the object or array that was just opened. It returns false at a syntax error.
+func (w *spanWalker) skipRest() bool {
+	for depth := 1; depth > 0; {
+		token, err := w.dec.Token()
+		if err != nil {
+			return false
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
 	}
 	return true
 }
@@ -162,6 +200,6 @@ func (w *spanWalker) lastSpan(value string) byteSpan {
 	if err != nil || len(data) == 0 || string(w.document[s.from:s.to]) != value {
 		return s // with an escape in it, it is looked at as a text
 	}
-	s.data, s.text = data, utf8.Valid(data)
+	s.data = data
 	return s
 }

@@ -14,7 +14,7 @@ func TestAround(t *testing.T) {
 		return bytes.ReplaceAll(d, []byte("ada@x.io"), []byte("[EMAIL_1]")), nil
 	}
 	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	picture := b64("\x89PNG\xff ada@x.io")
+	picture := b64("\x89PNG\x01\xff ada@x.io")
 	for in, want := range map[string]string{
 		`{"content":[{"type":"text","text":"ada@x.io"}],"n":9007199254740993}`:                                 `{"content":[{"type":"text","text":"[EMAIL_1]"}],"n":9007199254740993}`,
 		`{"content":[{"data":"` + picture + `"},{"text":"ada@x.io"}]}`:                                         `{"content":[{"data":"` + picture + `"},{"text":"[EMAIL_1]"}]}`,
@@ -38,6 +38,19 @@ func TestAround(t *testing.T) {
 	gone := func(d []byte) ([]byte, error) { return bytes.ReplaceAll(d, []byte(`"data"`), []byte(`"[X]"`)), nil }
 	if got, err := HideAround([]byte(`{"content":[{"data":"`+picture+`"}]}`), gone); err == nil {
 		t.Error(string(got))
+	}
+}
+
+// TestDeepResults checks that the depth of a result costs no memory of the stack. The depth is that of a stack overflow.
+func TestDeepResults(t *testing.T) {
+	const depth = 2_000_000
+	picture := base64.StdEncoding.EncodeToString([]byte("\x89PNG\x01\xff ada@x.io"))
+	in := `{"data":` + strings.Repeat("[", depth) + `"ada@x.io"` + strings.Repeat("]", depth) + `,"content":[{"data":"` + picture + `"}]}`
+	got, err := HideAround([]byte(in), func(d []byte) ([]byte, error) {
+		return bytes.ReplaceAll(d, []byte("ada@x.io"), []byte("[EMAIL_1]")), nil
+	})
+	if err != nil || string(got) != strings.Replace(in, "ada@x.io", "[EMAIL_1]", 1) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"retort/internal/base/jsonscan"
 	"retort/internal/core"
@@ -215,7 +217,7 @@ func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, e
 	open := func() io.Reader {
 		return base64.NewDecoder(base64.StdEncoding, jsonscan.DecodeText(l.spooled.OpenPart(p)))
 	}
-	valid, err := isText(l.contextReader(open()))
+	survey, err := surveyBytes(l.contextReader(open()))
 	var corrupt base64.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
@@ -223,15 +225,92 @@ func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, e
 	if err != nil {
 		return nil, err
 	}
+	text, err := l.openText(open, mime, survey)
+	if err != nil {
+		return nil, err
+	}
 	f, err := l.createFile(fileExtension(mime), mime)
 	if err != nil {
 		return nil, err
 	}
-	if valid {
-		return f, copyText(l.newBatches(f), l.contextReader(open()))
+	if text != nil {
+		return f, copyText(l.newBatches(f), l.contextReader(text))
 	}
 	_, err = io.Copy(f.incoming, l.contextReader(open()))
 	return f, err
+}
+
+// openText returns a reader of data as UTF-8, or nil if the data is not text. The encoding is that in which the
+// beginning of the data can be read, or the first bytes beyond ASCII if the beginning does not tell.
+func (l *largeAnswer) openText(open func() io.Reader, mime string, s byteSurvey) (io.Reader, error) {
+	sample, err := l.readSample(open())
+	if err != nil {
+		return nil, err
+	}
+	claimed, charset := declaredText(mime, sample)
+	if isUTF7Name(charset) {
+		return nil, errUnreadable(mime)
+	}
+	readings, readable := readText(mime, wholeCharacters(sample))
+	if !s.isUTF8 && len(readings) > 0 && readings[0].encoding == nil {
+		switch {
+		case !s.isPrintable: // bytes that are no text can begin like one
+			readings, readable = nil, !claimed
+		case isASCII(sample):
+			if sample, err = l.sampleAt(open(), s.firstHigh); err != nil {
+				return nil, err
+			}
+			readings, readable = readText(mime, sample)
+		}
+	}
+	switch {
+	case !readable:
+		return nil, errUnreadable(mime)
+	case len(readings) == 0:
+		return nil, nil
+	case readings[0].encoding == nil:
+		return open(), nil
+	}
+	return readings[0].encoding.NewDecoder().Reader(open()), nil
+}
+
+// readSample returns the first bytes of r, at most encodingSample.
+func (l *largeAnswer) readSample(r io.Reader) ([]byte, error) {
+	sample := make([]byte, encodingSample)
+	n, err := io.ReadFull(l.contextReader(r), sample)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return sample[:n], err
+}
+
+// sampleAt returns the bytes of r from an offset on. If there are more of them than encodingSample, they end with a
+// line, so that no character is cut off.
+func (l *largeAnswer) sampleAt(r io.Reader, offset int64) ([]byte, error) {
+	if _, err := io.CopyN(io.Discard, l.contextReader(r), offset); err != nil {
+		return nil, err
+	}
+	sample, err := l.readSample(r)
+	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) == encodingSample {
+		sample = sample[:end]
+	}
+	return sample, err
+}
+
+// encodingSample is how many bytes of large data are read to find out its encoding. It is a multiple of 4.
+const encodingSample = 64 << 10
+
+// wholeCharacters returns data without a character of UTF-8 that is cut off at its end.
+func wholeCharacters(data []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if c := data[len(data)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(data[len(data)-n:]) {
+				return data[:len(data)-n]
+			}
+			break
+		}
+	}
+	return data
 }
 
 func (l *largeAnswer) createFile(suffix, mime string) (*savedPart, error) {

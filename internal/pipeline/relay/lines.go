@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"retort/internal/core"
@@ -121,21 +122,42 @@ func wholeLength(p []byte) int {
 	return len(p)
 }
 
-// isText reports whether all of r is valid UTF-8.
-func isText(r io.Reader) (bool, error) {
-	valid, rest := true, 0
+// byteSurvey says what bytes that are too large for memory have in common.
+type byteSurvey struct {
+	isUTF8      bool
+	isPrintable bool  // there are no control characters other than those that texts have
+	bytes       int64 // that were read
+	firstHigh   int64 // the offset of the first byte beyond ASCII, or -1
+}
+
+// surveyBytes reads all of r.
+func surveyBytes(r io.Reader) (byteSurvey, error) {
+	s, rest := byteSurvey{isUTF8: true, isPrintable: true, firstHigh: -1}, 0
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf[rest:])
 		p := buf[:rest+n]
 		if errors.Is(err, io.EOF) {
-			return valid && utf8.Valid(p), nil
+			s.add(p)
+			return s, nil
 		}
 		if err != nil {
-			return false, err
+			return s, err
 		}
 		end := wholeLength(p)
-		valid = valid && utf8.Valid(p[:end])
+		s.add(p[:end])
 		rest = copy(buf, p[end:])
 	}
+}
+
+// add adds bytes that end with a whole character.
+func (s *byteSurvey) add(p []byte) {
+	s.isUTF8 = s.isUTF8 && utf8.Valid(p)
+	s.isPrintable = s.isPrintable && isPrintable(p)
+	if s.firstHigh < 0 {
+		if i := slices.IndexFunc(p, func(b byte) bool { return b >= utf8.RuneSelf }); i >= 0 {
+			s.firstHigh = s.bytes + int64(i)
+		}
+	}
+	s.bytes += int64(len(p))
 }

@@ -59,6 +59,38 @@ func resolveTool(tools *core.Toolset, c core.ToolCall) (core.ToolCall, error) {
 	return core.ToolCall{Server: tool.Server, Tool: tool.Name, Arguments: orEmptyObject(c.Arguments)}, nil
 }
 
+// knownNamesGuard returns the guard that lets an error name only a server and a tool of the catalogue. A program
+// chooses the names in its calls, so that other names could contain personal data. Errors that name an unknown server
+// or tool lose the name.
+func knownNamesGuard(tools *core.Toolset) CallGuard {
+	all := tools.WithHidden()
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
+		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+			result, err := next.Call(ctx, c)
+			if err == nil {
+				return result, nil
+			}
+			return result, withKnownNames(all, core.AsError(err))
+		})
+	}
+}
+
+// withKnownNames returns e with the names that the catalogue has for its server and tool, or without them.
+func withKnownNames(tools *core.Toolset, e *core.Error) *core.Error {
+	if _, ok := tools.FindExact(e.Server, e.Tool); ok || e.Server == "" && e.Tool == "" {
+		return e
+	}
+	server, ok := tools.FindServer(e.Server)
+	if !ok {
+		return e.AtTool("", "")
+	}
+	tool, ok := server.FindTool(e.Tool)
+	if !ok {
+		return e.AtTool(server.Name, "")
+	}
+	return e.AtTool(server.Name, tool.Name)
+}
+
 // orEmptyObject replaces absent arguments by the empty object that tools expect.
 func orEmptyObject(arguments json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {

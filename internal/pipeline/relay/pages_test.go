@@ -156,6 +156,6 @@ func (s swap) Incoming(_ string, document []byte) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(document), s.value, s.token)), nil
 }
 
-func (s swap) Restore(_ string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (s swap) Restore(_ string, arguments, _ json.RawMessage) (json.RawMessage, string, *core.Error) {
 	return json.RawMessage(strings.ReplaceAll(string(arguments), s.token, s.value)), "", nil
 }

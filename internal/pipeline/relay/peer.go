@@ -67,7 +67,7 @@ func (x ExecutionContext) askClient(
 	if refused != nil || x.Privacy == nil {
 		return answer, refused
 	}
-	restored, crosses, refused := x.Privacy.Restore(c.Server, answer)
+	restored, crosses, refused := x.Privacy.Restore(c.Server, answer, nil)
 	if refused == nil && crosses != "" {
 		refused = core.Errorf(core.KindPolicy, "relay.ask", "the answer contains personal data that %s does not already have: %s", c.Server, crosses)
 	}

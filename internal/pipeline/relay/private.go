@@ -1,10 +1,10 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"retort/internal/core"
 	"retort/internal/sandbox"
@@ -18,8 +18,10 @@ type PrivacyFilter interface {
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
 	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
-	// approval. Otherwise crosses is "".
-	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
+	// approval. Otherwise crosses is "". schema is the tool's input schema; nil if there is none.
+	Restore(
+		server string, arguments, schema json.RawMessage,
+	) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
 // privacyGuard returns the guard that replaces tokens in arguments by values. The later guards and the server see
@@ -30,10 +32,15 @@ func privacyGuard(x ExecutionContext) CallGuard {
 			return next
 		}
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
+			var schema json.RawMessage
+			if t, ok := x.Tools.FindExact(c.Server, c.Tool); ok {
+				schema = t.InputSchema
+			}
+			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments, schema)
 			if refused != nil {
 				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 			}
+			c.Restored = !bytes.Equal(arguments, c.Arguments)
 			c.Arguments, c.Crosses = arguments, crosses
 			result, err := next.Call(ctx, c)
 			if err != nil {
@@ -76,14 +83,21 @@ type hidingFiles struct {
 }
 
 func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
-	if utf8.Valid(data) {
-		hidden, err := h.privacy.Incoming(h.server, data)
-		if err != nil {
-			return "", unhiddenError("the file was withheld", err)
-		}
-		data = hidden
+	path, _, err := h.saveAs(ctx, "", suffix, data)
+	return path, err
+}
+
+// saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
+// is stored as UTF-8, whatever its encoding was.
+func (h hidingFiles) saveAs(
+	ctx context.Context, mime, suffix string, data []byte,
+) (path string, stored int, err error) {
+	hide := func(text []byte) ([]byte, error) { return h.privacy.Incoming(h.server, text) }
+	if data, _, err = hideBytes(mime, data, hide); err != nil {
+		return "", 0, err
 	}
-	return h.FileStore.Save(ctx, suffix, data)
+	path, err = h.FileStore.Save(ctx, suffix, data)
+	return path, len(data), err
 }
 
 // maxMessage bounds the error message that a program sees, in bytes.

@@ -170,6 +170,7 @@ func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 	tally.attachTo(x)
 	host := ChainGuards(r.upstreamHost(x),
 		refusalGuard(x.Recorder),
+		knownNamesGuard(x.Tools),
 		permitGuard(x.Permit),
 		wellFormed,
 		pageGuard(x),

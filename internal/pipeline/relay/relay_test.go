@@ -286,3 +286,28 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 		t.Errorf("valid UTF-8: %v", err)
 	}
 }
+
+// TestErrorsNameKnownTools checks that errors of calls name only servers and tools of the catalogue, and no text that
+// a program has put in their place.
+func TestErrorsNameKnownTools(t *testing.T) {
+	for _, c := range []struct {
+		call         core.ToolCall
+		server, tool string
+	}{
+		{core.ToolCall{Server: "Hanne", Tool: "Zandstra"}, "", ""},
+		{core.ToolCall{Server: "git-hub", Tool: "Zandstra"}, "git-hub", ""},
+		{core.ToolCall{Server: "Hanne", Tool: "Zandstra", Arguments: json.RawMessage("\"\xff\"")}, "", ""},
+		{core.ToolCall{Server: "gitHub", Tool: "Zandstra", Arguments: json.RawMessage("\"\xff\"")}, "git-hub", ""},
+		{core.ToolCall{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage("\"\xff\"")}, "git-hub", "list_issues"},
+		{core.ToolCall{Server: "git-hub", Tool: "list_issues"}, "git-hub", "list_issues"},
+		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"Hanne.Zandstra"}`)}, "", ""},
+		{core.ToolCall{Tool: "Zandstra"}, "", ""},
+	} {
+		x, _ := execution(nil)
+		host, _ := New(&recorder{answer: `{"content":[]}`}, nil).Open(x)
+		_, err := host.Call(t.Context(), c.call)
+		if e := core.AsError(err); e == nil || e.Server != c.server || e.Tool != c.tool {
+			t.Errorf("%s.%s: %#v", c.call.Server, c.call.Tool, e)
+		}
+	}
+}

@@ -157,11 +157,16 @@ func saveEncoded(ctx context.Context, files FileStore, encoded, mime string) (js
 	if err != nil {
 		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
 	}
-	path, err := files.Save(ctx, fileExtension(mime), data)
+	stored, path := len(data), ""
+	if hiding, ok := files.(hidingFiles); ok {
+		path, stored, err = hiding.saveAs(ctx, mime, fileExtension(mime), data)
+	} else {
+		path, err = files.Save(ctx, fileExtension(mime), data)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(savedBlob{Path: path, MIMEType: mime, Bytes: len(data)})
+	return json.Marshal(savedBlob{Path: path, MIMEType: mime, Bytes: stored})
 }
 
 // fileExtension returns the file name extension for a MIME type that tools frequently send, or ".bin".

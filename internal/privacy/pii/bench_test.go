@@ -2,6 +2,7 @@ package pii
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -137,4 +138,33 @@ func BenchmarkReplaceNested1MB(b *testing.B) {
 		b.Fatal(err)
 	}
 	benchmarkReplace(b, []byte(`{"content":[{"type":"text","text":`+string(inner)+`}]}`))
+}
+
+// BenchmarkReplaceKnown measures ReplaceValues if a thousand names, numbers and dates are known, which are not in the
+// document.
+func BenchmarkReplaceKnown(b *testing.B) {
+	r := seeded()
+	known := &KnownValues{}
+	for i := range 1000 {
+		known.AddExact(Name, fmt.Sprintf("Given%c%c Family%c%d", 'a'+i%26, 'a'+i/26%26, 'a'+i%7, i))
+		known.AddExact(Phone, fmt.Sprintf("+1 305 555 %04d", i))
+		known.AddExact(DateOfBirth, fmt.Sprintf("19%02d-%02d-%02d", 50+i%40, 1+i%12, 1+i%28))
+	}
+	data := make([]byte, 1<<20)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	for name, document := range map[string][]byte{
+		"contacts": crm(r, 1<<20), "log": cleanJSON(r, 1<<20), "prose": prose(r, 1<<20),
+		"base64": []byte(base64.StdEncoding.EncodeToString(data)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := New(Options{})
+			var c counting
+			b.SetBytes(int64(len(document)))
+			for b.Loop() {
+				s.ReplaceValues(document, known, &c)
+			}
+		})
+	}
 }

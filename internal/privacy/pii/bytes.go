@@ -140,3 +140,23 @@ func blanksEnd(text []byte, i, n int) int {
 	}
 	return i
 }
+
+// foldCase converts s to the lower case that all word lists use. It changes only ASCII and Latin-1 letters.
+func foldCase(s string) string {
+	var room [64]byte
+	return string(appendFolded(room[:0], []byte(s)))
+}
+
+// appendFolded appends the foldCase form of s to dst, which must be empty.
+func appendFolded(dst, s []byte) []byte {
+	b := append(dst, s...)
+	for i, c := range b {
+		switch {
+		case c-'A' < 26:
+			b[i] = c | 0x20
+		case i > 0 && b[i-1] == 0xC3 && c >= 0x80 && c < 0x9F:
+			b[i] = c | 0x20
+		}
+	}
+	return b
+}

@@ -16,6 +16,9 @@ var months = sync.OnceValue(func() *phraseLexicon[bool] {
 	l := &phraseLexicon[bool]{}
 	for _, m := range strings.Fields(monthNames) {
 		l.addPhrase(m, true)
+		if folded := string(appendFoldedWord(nil, []byte(m))); folded != m {
+			l.addPhrase(folded, true)
+		}
 	}
 	return l
 })
@@ -31,16 +34,11 @@ func dateAt(text []byte, i int) int {
 				return end
 			}
 		}
-		if g.n >= 1 && g.len[0] <= 2 { // 4 July 1976, 4. Juli 1976, 4 de julio de 1976
-			j := blanksEnd(text, skipByte(text, g.end[0], '.'), 1)
-			for _, ordinal := range []string{"st", "nd", "rd", "th", "er", "º"} {
-				if g.end[0]+len(ordinal) < len(text) && string(text[g.end[0]:g.end[0]+len(ordinal)]) == ordinal {
-					j = blanksEnd(text, g.end[0]+len(ordinal), 1)
-				}
-			}
+		if g.n >= 1 && g.len[0] <= 2 { // 4 July 1976, 4. Juli 1976, 4th-July-1976, 4 de julio de 1976, 1.º enero 1976
+			j := gapEnd(text, skipByte(text, ordinalEnd(text, g.end[0]), '.'))
 			j = blanksEnd(text, jointEnd(text, j), 1)
 			if m := monthEnd(text, j); m > j {
-				m = blanksEnd(text, skipByte(text, skipByte(text, m, '.'), ','), 1)
+				m = gapEnd(text, skipByte(text, skipByte(text, m, '.'), ','))
 				return yearAt(text, blanksEnd(text, jointEnd(text, m), 1))
 			}
 		}
@@ -50,15 +48,33 @@ func dateAt(text []byte, i int) int {
 	if m == i {
 		return 0
 	}
-	j := blanksEnd(text, skipByte(text, m, '.'), 1)
+	j := gapEnd(text, skipByte(text, m, '.'))
 	end := spanEnd(text, j, isDigit)
 	if end == j || end-j > 2 {
 		return 0
 	}
-	if s := spanEnd(text, end, isLower); s-end == 2 {
+	if s := spanEnd(text, end, isLetter); s-end == 2 {
 		end = s
 	}
-	return yearAt(text, blanksEnd(text, skipByte(text, end, ','), 1))
+	return yearAt(text, gapEnd(text, skipByte(text, end, ',')))
+}
+
+// gapEnd returns the offset after the blank or the hyphen at i between two parts of a date.
+func gapEnd(text []byte, i int) int {
+	if next := skipByte(text, i, '-'); next > i {
+		return next
+	}
+	return blanksEnd(text, i, 1)
+}
+
+// ordinalEnd returns the end of the letters at i that make an ordinal of the number before them.
+func ordinalEnd(text []byte, i int) int {
+	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º", ".º", "o"} {
+		if end := i + len(letters); end < len(text) && equalFold(text[i:end], letters) {
+			return end
+		}
+	}
+	return i
 }
 
 // birthLike reports whether a number of three groups of digits can be a date of birth. The year is the first or the
@@ -78,7 +94,7 @@ func (g *digitGroups) birthLike() bool {
 
 func jointEnd(text []byte, i int) int {
 	for _, w := range []string{"de ", "of "} {
-		if i+len(w) < len(text) && string(text[i:i+len(w)]) == w {
+		if i+len(w) < len(text) && equalFold(text[i:i+len(w)], w) {
 			return i + len(w)
 		}
 	}
@@ -87,13 +103,25 @@ func jointEnd(text []byte, i int) int {
 
 // monthEnd returns the end of the month name at i, or i itself if none is found.
 func monthEnd(text []byte, i int) int {
-	h := wordHash(text, i, spanEnd(text, i, isAlnum))
-	if l := months(); l.mayBegin(h) {
+	end := spanEnd(text, i, isAlnum)
+	h, l := wordHash(text, i, end), months()
+	if l.mayBegin(h) {
 		if _, end := l.longestMatch(text, i, h); end > 0 {
 			return end
 		}
 	}
+	if spanEnd(text, i, isUpper|isLower) < end && end-i < 24 && isMonth(text[i:end]) {
+		return end
+	}
 	return i
+}
+
+// isMonth reports whether a word is the name of a month in any letter case, with or without accents.
+func isMonth(word []byte) bool {
+	var room [64]byte
+	folded := appendFoldedWord(room[:0], word)
+	_, end := months().longestMatch(folded, 0, wordHash(folded, 0, len(folded)))
+	return end > 0 && end == len(folded)
 }
 
 func yearAt(text []byte, i int) int {

@@ -7,7 +7,7 @@ import "bytes"
 // first ASCII character.
 func (sc *textScan) findEmail(i int) int {
 	text := sc.text
-	start := localPart(text, i, sc.lastSolidEnd())
+	start := sc.emailStart(i)
 	if start == i {
 		return 0
 	}
@@ -18,40 +18,40 @@ func (sc *textScan) findEmail(i int) int {
 	if sc.s.off[Email] {
 		return 0
 	}
-	sc.withdrawNames(start)
+	sc.withdraw(start)
 	sc.displayName(start)
 	return sc.addFinding(start, end, Email)
 }
 
-// endsInName reports whether the last finding is a name or a company. Such a finding may still be replaced, because
-// it may be the beginning of an e-mail address.
-func (sc *textScan) endsInName() bool {
+// emailStart returns where the e-mail address with the @ at i begins, or i if there is none. Findings inside of the
+// address are not considered, unless its whole local part is a secret: user:secret@host.
+func (sc *textScan) emailStart(i int) int {
+	start := localPart(sc.text, i, 0)
+	for n := len(sc.out); n > sc.first && sc.out[n-1].End > start; n-- {
+		f := sc.out[n-1]
+		if isSecret := f.Type == Secret && f.Start == start && f.End == i; isSecret || f.Type == "" || f.Start < start {
+			return localPart(sc.text, i, f.End)
+		}
+	}
+	return start
+}
+
+// withdraw removes the findings that begin at the offset start or later.
+func (sc *textScan) withdraw(start int) {
 	n := len(sc.out)
-	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
-}
-
-// lastSolidEnd returns the end of the last finding that is neither a name nor a company. It returns 0 if all findings are
-// names or companies. The other findings are solid: they are not withdrawn in favour of an e-mail address.
-func (sc *textScan) lastSolidEnd() int {
-	for n := len(sc.out); n > sc.first; n-- {
-		if t := sc.out[n-1].Type; t != Name && t != Company {
-			return sc.out[n-1].End
-		}
+	for n > sc.first && sc.out[n-1].Start >= start {
+		n--
 	}
-	return 0
-}
-
-// withdrawNames removes the names and companies at the end of the findings that begin at the offset start or later.
-func (sc *textScan) withdrawNames(start int) {
-	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
-		sc.out = sc.out[:len(sc.out)-1]
-		sc.done = 0
-		if n := len(sc.out); n > sc.first {
-			sc.done = sc.out[n-1].End
-		}
+	if n == len(sc.out) {
+		return
+	}
+	sc.out, sc.done = sc.out[:n], 0
+	if n > sc.first {
+		sc.done = sc.out[n-1].End
 	}
 }
 
+// localPart returns where the local part of an address with the @ at i begins, which is not before low.
 func localPart(text []byte, i, low int) int {
 	low = max(low, i-64)
 	start := i

@@ -52,6 +52,7 @@ type docObject struct {
 // jsonDoc represents a parsed document: its values and texts, with their paths.
 type jsonDoc struct {
 	s       *Scanner
+	walker  *documentWalker
 	view    textView
 	nodes   []docNode
 	paths   []docPath
@@ -399,14 +400,15 @@ func (d *jsonDoc) keyID(name []byte) int32 {
 		decoded = string(plainView(name).decodeQuoted().text)
 	}
 	m := keyMeaning{valueMeaning: d.s.meaningOf(decoded)}
-	if len(key) > 5 &&
-		(bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 || bytes.IndexByte(name, '%') >= 0 ||
-			bytes.IndexByte(name, '[') >= 0 ||
-			manyDigits(name)) {
-		m.scan = true
-	}
+	m.scan = isOddKey(name) || d.walker.isPersonalKey(decoded)
 	d.means = append(d.means, m)
 	return id
+}
+
+// isOddKey reports whether a key has characters that names of fields do not have, so that it may be a value.
+func isOddKey(name []byte) bool {
+	return len(name) > 5 && (bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 ||
+		bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '[') >= 0 || manyDigits(name))
 }
 
 func manyDigits(b []byte) bool {

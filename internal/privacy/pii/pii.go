@@ -148,7 +148,7 @@ func (s *Scanner) FindText(dst []TypedSpan, text []byte) []TypedSpan {
 	v := plainView(text)
 	u, ok := v.decodeEscapes()
 	from := len(dst)
-	dst = s.appendFindings(dst, u.text, textHints{names: s.allGazetteers()})
+	dst = s.appendFindings(dst, u.text, textHints{}.withNames(s.allGazetteers()))
 	kept := dst[:from]
 	for _, f := range dst[from:] {
 		if ok {

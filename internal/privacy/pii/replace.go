@@ -47,22 +47,19 @@ func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinte
 	if known == nil {
 		known = &KnownValues{}
 	}
-	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
+	w.s, w.known, w.claims, w.learned, w.inside = s, known, w.claims[:0], false, 0
 	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
-	known.mu.RLock()
+	w.unplain = bytes.IndexByte(raw, 0xE2) >= 0 || bytes.IndexByte(raw, 0xC2) >= 0 || bytes.IndexByte(raw, 0xEF) >= 0
 	w.walkView(plainView(raw))
-	known.mu.RUnlock()
-	w.learnNames()
 	return w.applyClaims(raw, vault)
 }
 
 // releaseDocument drops the references to the document and its values, because the walker is kept in a pool.
 func (w *documentWalker) releaseDocument() {
 	clear(w.texts)
-	clear(w.news)
 	w.texts = w.texts[:0]
 	clear(w.names[:])
-	w.known, w.local, w.id32 = nil, nil, [32]byte{}
+	w.known, w.id32 = nil, [32]byte{}
 	for _, d := range w.docs {
 		if d != nil {
 			d.resetFor(nil, textView{})
@@ -74,34 +71,19 @@ func (w *documentWalker) releaseDocument() {
 type documentWalker struct {
 	s        *Scanner
 	known    *KnownValues
-	local    *KnownValues  // of this document
-	news     []learnedName // names to remember
+	learned  bool // the document has told names
 	docs     [maxInside + 1]*jsonDoc
 	inside   int
 	found    []tokenClaim // in nodes, before columns are decided
 	claims   []tokenClaim // in the order of the document
 	texts    []string     // of claims
 	escapes  bool         // the document has percent signs or ampersands
+	unplain  bool         // it may have characters that are not displayed, or variants of letters
 	hits     []TypedSpan  // of one text
+	key      []byte       // that is looked at
 	id32     [32]byte
-	names    [3]*KnownValues
+	names    [maxLists]*KnownValues
 	lineKeys map[string]valueMeaning
-}
-
-type learnedName struct {
-	typ  Type
-	text string
-}
-
-func (w *documentWalker) learnNames() {
-	if len(w.news) > 0 {
-		w.known.mu.Lock()
-		for _, n := range w.news {
-			w.known.addValue(n.typ, n.text)
-		}
-		w.known.mu.Unlock()
-	}
-	w.local = nil
 }
 
 // applyClaims returns the document with a token in place of each part for which there is a claim.
@@ -154,20 +136,24 @@ func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
 	d.splitJSON(false)
-	w.walkDocument(d)
+	w.walkDocument(d, false)
 }
 
 func (w *documentWalker) nextDoc() *jsonDoc {
 	if w.docs[w.inside] == nil {
-		w.docs[w.inside] = &jsonDoc{}
+		w.docs[w.inside] = &jsonDoc{walker: w}
 	}
 	return w.docs[w.inside]
 }
 
 // walkDocument finds the personal data of a parsed document and adds a claim for each part that a token must replace.
 // It does so in three passes: it collects names, scans the values, then decides about columns.
-func (w *documentWalker) walkDocument(d *jsonDoc) {
-	w.collectNames(d)
+func (w *documentWalker) walkDocument(d *jsonDoc, nested bool) {
+	if w.collectNames(d); w.learned && w.hasNewKeys(d) {
+		d.resetFor(w.s, d.view)
+		d.splitJSON(nested)
+		w.collectNames(d)
+	}
 	for i := range d.nodes {
 		n := &d.nodes[i]
 		start, end := int(n.first), int(n.last)
@@ -210,17 +196,40 @@ func (w *documentWalker) collectNames(d *jsonDoc) {
 	}
 }
 
+// hasNewKeys reports whether a key of the document contains a name that the document itself has told.
+func (w *documentWalker) hasNewKeys(d *jsonDoc) bool {
+	for i, key := range d.keys {
+		if !d.means[i].scan && w.isPersonalKey(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPersonalKey reports whether there is personal data in a key of an object.
+func (w *documentWalker) isPersonalKey(key string) bool {
+	h := textHints{key: true, opaque: true}
+	w.setHints(&h)
+	w.key = append(w.key[:0], key...)
+	if !mayHoldValue(w.key, h.names) {
+		return false
+	}
+	text := w.key
+	if hasUnplain(text) {
+		text = plainView(text).withoutUnplain().text
+	}
+	w.hits = w.s.appendFindings(w.hits[:0], text, h)
+	return len(w.hits) > 0
+}
+
+// learnName remembers a name or company, so that it is also found in free text.
 func (w *documentWalker) learnName(t Type, name []byte) {
 	if w.s.off[t] {
 		return
 	}
-	if w.local == nil {
-		w.local = &KnownValues{}
-	}
-	if !w.local.hasValue(name) {
-		text := string(name)
-		w.local.addValue(t, text)
-		w.news = append(w.news, learnedName{t, text})
+	w.learned = true
+	if !w.known.hasValue(name) {
+		w.known.Add(t, string(name))
 	}
 }
 
@@ -292,7 +301,7 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 		}
 	}
 	if n.sort == keyNode {
-		w.scanText(v, textHints{})
+		w.scanText(v, textHints{key: true, opaque: !isOddKey(d.view.text[n.start:n.end])})
 		return
 	}
 	if n.sort == stringNode && w.walkNested(v) {
@@ -358,15 +367,13 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 
 // scanText scans a text without JSON and adds a claim for each part that a token must replace.
 func (w *documentWalker) scanText(v textView, h textHints) {
+	w.setHints(&h)
+	if (w.unplain || v.at != nil) && len(h.names) > 0 && hasUnplain(v.text) {
+		v = v.withoutUnplain()
+	}
 	if w.escapes || v.at != nil {
 		if u, ok := v.decodeEscapes(); ok {
 			v = u
-		}
-	}
-	h.names, h.id32 = w.names[:0], &w.id32
-	for _, g := range []*KnownValues{w.s.words, w.local, w.known} {
-		if g != nil && g.hasEntries() && (!h.opaque || g == w.s.words) {
-			h.names = append(h.names, g)
 		}
 	}
 	w.hits = w.s.appendFindings(w.hits[:0], v.text, h)
@@ -375,11 +382,26 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
+// setHints sets the lists of known values that a scan uses.
+func (w *documentWalker) setHints(h *textHints) {
+	names := w.names[:0]
+	for _, g := range []*KnownValues{w.s.words, w.known} {
+		if g != nil && g.hasEntries() {
+			names = append(names, g)
+		}
+	}
+	*h = h.withNames(names)
+	h.id32 = &w.id32
+}
+
 // scanNumber adds a claim for a JSON number if it is personal, judged by its key or by the pattern of a custom type.
 func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
 		w.claimNumber(d, n, t)
+		return
+	}
+	if w.claimKnownNumber(d, n, p, digits) {
 		return
 	}
 	if !p.sure || w.s.off[p.typ] {
@@ -428,7 +450,7 @@ func (w *documentWalker) walkNested(v textView) bool {
 		return false
 	}
 	claims := len(w.claims)
-	w.walkDocument(d)
+	w.walkDocument(d, true)
 	w.found = append(w.found, w.claims[claims:]...)
 	w.claims = w.claims[:claims]
 	return true

@@ -4,10 +4,26 @@ import "encoding/binary"
 
 // textHints holds what the context of a text, such as its JSON key, implies about the text.
 type textHints struct {
-	words  uint64 // kinds of words in its key
-	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
-	names  []*KnownValues
-	id32   *[32]byte // room for one id
+	words   uint64 // kinds of words in its key
+	opaque  bool   // an id, a hash, a version, an amount: nothing numeric is personal
+	key     bool   // it is a key of an object
+	names   []*KnownValues
+	filters [maxLists]*wordFilter // of the lists in names
+	kinds   uint32                // of the values in names: hasWords and so on
+	id32    *[32]byte             // room for one id
+}
+
+// maxLists is the number of lists of known values that a scan uses at most: those of the settings and of the session.
+const maxLists = 2
+
+// withNames returns the hints with the lists of known values that are to be searched for.
+func (h textHints) withNames(names []*KnownValues) textHints {
+	h.names = names
+	for i, g := range names {
+		h.filters[i] = g.first.Load()
+		h.kinds |= g.kinds.Load()
+	}
+	return h
 }
 
 // textScan holds the state of one scan of a text for personal data.
@@ -97,10 +113,8 @@ func (sc *textScan) rememberWord(w textWord) {
 // mayBeListed reports whether any word list may contain a word that has the hash h. It can return true although no
 // list contains the word.
 func (sc *textScan) mayBeListed(h uint64) bool {
-	for _, g := range sc.names {
-		if g.mayBegin(h) {
-			return true
-		}
+	if sc.filters[0].has(h) || sc.filters[1].has(h) {
+		return true
 	}
 	return sc.s.tables.starts[h>>54]>>(h>>48&63)&1 != 0
 }
@@ -133,6 +147,9 @@ func (sc *textScan) contextBefore(start int) (words uint64) {
 func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	sc.rememberWord(w)
 	if w.start < sc.done {
+		if w.end > sc.done && w.sort&isHigh != 0 && len(sc.names) > 0 {
+			return sc.findInRun(w)
+		}
 		return 0
 	}
 	if sc.s.tables.secrets.mayBegin(sc.text, w.start) && !(w.end-w.start < shortestSecret && endsValue[byteAt(sc.text, w.end)]) {
@@ -140,10 +157,12 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 			return end
 		}
 	}
-	if w.sort&isDigit != 0 {
+	if len(sc.names) > 0 {
 		if end := sc.findRemembered(w, hash); end > 0 {
 			return end
 		}
+	}
+	if w.sort&isDigit != 0 {
 		if w.sort&isLetter == 0 {
 			return sc.findInDigits(w)
 		}
@@ -164,22 +183,6 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	return 0
 }
 
-// findRemembered searches for a known value, such as an address, that begins with the word w. It is for words that
-// contain a digit.
-func (sc *textScan) findRemembered(w textWord, h uint64) int {
-	for _, g := range sc.names {
-		if !g.digits {
-			continue
-		}
-		if g.mayBegin(h) {
-			if t, end := g.longestMatch(sc.text, w.start, h); end > 0 {
-				return sc.addFinding(w.start, end, t)
-			}
-		}
-	}
-	return 0
-}
-
 // findListed looks the word w up in the lists of known values, names and context words. It then searches for the
 // kinds of personal data that the entries of these lists suggest.
 func (sc *textScan) findListed(w textWord, h uint64) int {
@@ -187,15 +190,6 @@ func (sc *textScan) findListed(w textWord, h uint64) int {
 		isCapitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
-		}
-	}
-	for _, g := range sc.names {
-		if g.mayBegin(h) {
-			if t, end := g.longestMatch(sc.text, w.start, h); end > 0 {
-				if end := sc.addFinding(w.start, end, t); end > 0 {
-					return end
-				}
-			}
 		}
 	}
 	t := sc.s.tables

@@ -171,7 +171,7 @@ func (s *Scanner) personLike(v []byte, holder bool) bool {
 	for i := 0; i < len(v); {
 		e := spanEnd(v, i, isAlnum)
 		if e > i {
-			holder = holder && !isCommonWord(string(v[i:e]))
+			holder = holder && !isCommonWord(v[i:e])
 			role, end := s.tables.people.longestMatch(v, i, wordHash(v, i, e))
 			switch {
 			case end == e && role&roleStop != 0, end >= e && role&roleCompany != 0: // K.K. is two words

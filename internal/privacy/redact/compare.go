@@ -199,7 +199,7 @@ func (s *Session) EqualValues(a, b string) (bool, *core.Error) {
 	}); err != nil {
 		return false, err
 	}
-	return plainText(x.Value) == plainText(y.Value), nil
+	return isSameValue(x, y), nil
 }
 
 func noTexts(op string) *core.Error {

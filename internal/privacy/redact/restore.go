@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"retort/internal/base/jsonscan"
 	"retort/internal/core"
@@ -17,13 +16,21 @@ import (
 // because the surrounding text could send the value elsewhere. crossings lists the values that came from other
 // servers and that no rule allows this server to receive.
 func (s *Session) RestoreArguments(server string, arguments json.RawMessage) (json.RawMessage, []BorderCrossing, *core.Error) {
+	return s.RestoreBySchema(server, arguments, nil)
+}
+
+// RestoreBySchema works like RestoreArguments. It also refuses a token inside an argument that the input schema of the
+// tool says to be an address, a host or a pattern. The schema may be nil.
+func (s *Session) RestoreBySchema(
+	server string, arguments, schema json.RawMessage,
+) (json.RawMessage, []BorderCrossing, *core.Error) {
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
 	}
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
 	}
-	r := tokenRestorer{session: s, server: server, in: arguments}
+	r := tokenRestorer{session: s, server: server, in: arguments, schema: schema}
 	r.restoreStrings()
 	if r.refused != nil {
 		return nil, nil, r.refused
@@ -39,53 +46,110 @@ type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
-	from      int    // up to which in is in out
-	key       string // of the member that is looked at
+	from      int // up to which in is in out
+	path      argumentPath
+	schema    json.RawMessage // of the arguments; may be nil
+	formats   *inputSchema    // schema, when it was first needed
 	crossings []BorderCrossing
 	refused   *core.Error
 }
 
 func (r *tokenRestorer) restoreStrings() {
 	for i := 0; i < len(r.in) && r.refused == nil; i++ {
-		if r.in[i] != '"' {
-			continue
+		switch r.in[i] {
+		case '{', '[':
+			r.path.open(r.in[i] == '[')
+		case '}', ']':
+			r.path.close()
+		case ',':
+			r.path.next()
+		case '"':
+			quote, _ := jsonscan.StringEnd(r.in, i+1)
+			end := min(quote+1, len(r.in))
+			next := bytes.TrimLeft(r.in[end:], " \t\r\n")
+			isKey := len(next) > 0 && next[0] == ':'
+			r.restoreString(i, end, isKey)
+			if isKey {
+				var key string
+				_ = json.Unmarshal(r.in[i:end], &key)
+				r.path.setKey(key)
+			}
+			i = end - 1
 		}
-		quote, _ := jsonscan.StringEnd(r.in, i+1)
-		end := min(quote+1, len(r.in))
-		next := bytes.TrimLeft(r.in[end:], " \t\r\n")
-		isKey := len(next) > 0 && next[0] == ':'
-		r.restoreString(i, end, isKey)
-		if isKey {
-			_ = json.Unmarshal(r.in[i:end], &r.key)
-		}
-		i = end - 1
 	}
 }
 
 // restoreString replaces the tokens in one string.
 func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	inner := r.in[start+1 : max(end-1, start+1)]
-	for _, f := range r.session.screen.scanner.FindTokens(nil, inner) {
-		token := string(inner[f.Start:f.End])
-		e, ok := r.session.tokens.ResolveToken(token)
-		if !ok {
+	tokens := r.session.screen.scanner.FindTokens(nil, inner)
+	if len(tokens) == 0 {
+		return
+	}
+	entries := make([]vault.TokenEntry, len(tokens))
+	for i, f := range tokens {
+		token, ok := string(inner[f.Start:f.End]), false
+		if entries[i], ok = r.session.tokens.ResolveToken(token); !ok {
 			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s cannot be used in this session: %w", token, ErrUnknown).
 				WithHint("use tokens as they were returned; they are valid only in the session that created them")
 			return
 		}
-		whole := len(token) == len(inner)
-		if !whole && !isKey && !slices.Contains(e.From, modelSource) && r.canCarryAway(inner) {
-			r.refused = core.Errorf(
-				core.KindPolicy, "pii.restore",
-				"%s is part of %q, which is an address, a host or code: the surrounding text could send the value elsewhere",
-				token, r.key,
-			).
-				WithHint("pass the token alone, as the complete argument")
-			return
-		}
-		r.recordCrossing(e)
-		r.writeValue(start+1+f.Start, start+1+f.End, e, whole && !isKey)
 	}
+	whole := len(tokens) == 1 && tokens[0].End-tokens[0].Start == len(inner)
+	if !whole && !r.checkSurroundings(inner, tokens, entries, isKey) {
+		return
+	}
+	for i, f := range tokens {
+		r.recordCrossing(entries[i])
+		r.session.rememberSealed(pii.Type(entries[i].Type), entries[i].Value)
+		r.writeValue(start+1+f.Start, start+1+f.End, entries[i], whole && !isKey)
+	}
+}
+
+// checkSurroundings decides whether tokens may be replaced within a longer text. It refuses a text that could send the
+// values elsewhere. If it is not known what the text is, it records that a person has to be asked.
+func (r *tokenRestorer) checkSurroundings(
+	inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry, isKey bool,
+) bool {
+	by := unknown
+	switch {
+	case isKey:
+	case r.isCarrier():
+		by = carrier
+	default:
+		by = ofName(r.path.name())
+	}
+	switch judgeText(by, inner, tokens, entries) {
+	case carrier:
+		r.refused = core.Errorf(
+			core.KindPolicy, "pii.restore",
+			"%s is part of a longer text that is an address, a host or code: the surrounding text could send the value "+
+				"elsewhere",
+			inner[tokens[0].Start:tokens[0].End],
+		).WithHint("pass the token alone, as the complete argument")
+		return false
+	case unknown:
+		for _, e := range entries {
+			if !slices.Contains(e.From, modelSource) && !r.session.screen.isRevealed(r.server, pii.Type(e.Type)) {
+				r.crossings = addCrossing(r.crossings, BorderCrossing{Type: pii.Type(e.Type), Inside: true})
+			}
+		}
+	}
+	return true
+}
+
+// isCarrier reports whether the schema says that the receiver interprets the argument.
+func (r *tokenRestorer) isCarrier() bool {
+	if r.formats == nil {
+		formats := readSchema(r.schema)
+		r.formats = &formats
+	}
+	return r.formats.isCarrier(r.path)
+}
+
+// isRevealed reports whether a rule lets a server receive values of a type that did not come from it.
+func (s *Redactor) isRevealed(server string, t pii.Type) bool {
+	return s.reveals != nil && s.reveals(server, t)
 }
 
 // recordCrossing records that a value is about to be sent to a server that it did not come from. Values that the
@@ -95,11 +159,11 @@ func (r *tokenRestorer) recordCrossing(e vault.TokenEntry) {
 	if slices.Contains(e.From, r.server) || slices.Contains(e.From, modelSource) || slices.Equal(e.From, []string{programSource}) {
 		return // a model that knows a value can send it anywhere
 	}
-	if r.session.screen.reveals != nil && r.session.screen.reveals(r.server, t) {
+	if r.session.screen.isRevealed(r.server, t) {
 		return
 	}
 	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programSource })
-	r.crossings = append(r.crossings, BorderCrossing{t, from})
+	r.crossings = addCrossing(r.crossings, BorderCrossing{Type: t, From: from})
 }
 
 // writeValue writes the value of a token. A value that was a JSON number in a server's result becomes a number again.
@@ -115,38 +179,4 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.TokenEntry, whole boo
 	}
 	r.out = append(append(r.out, r.in[r.from:start]...), value...)
 	r.from = end
-}
-
-// carriers lists words in argument names which suggest that the receiver interprets the text, for example as a URL, a
-// host name or code.
-var carriers = []string{
-	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
-	"cmd", "sql", "expression", "log",
-}
-
-// canCarryAway reports whether the text around a token, or the name of the argument that contains it, suggests that
-// the value could be sent elsewhere. An example is a URL.
-func (r *tokenRestorer) canCarryAway(text []byte) bool {
-	if bytes.Contains(text, []byte("://")) {
-		return true
-	}
-	for _, word := range splitName(r.key) {
-		if slices.Contains(carriers, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// splitName splits an argument name into its lower-case words: callback_url and callbackUrl both become "callback"
-// and "url".
-func splitName(name string) []string {
-	var b strings.Builder
-	for i, c := range name {
-		if 'A' <= c && c <= 'Z' && i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(c)
-	}
-	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return c == ' ' || c == '_' || c == '-' || c == '.' })
 }

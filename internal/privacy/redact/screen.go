@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"retort/internal/core"
@@ -144,37 +145,36 @@ type Session struct {
 	screen *Redactor
 	name   string
 	tokens *vault.TokenSession
-	known  *pii.KnownValues // of values that programs see
+	known  *pii.KnownValues // of values that are found again by value
+	full   atomic.Bool      // there were more values than known has room for
+
+	origins valueOrigins
 }
 
-// loadVisible loads the values that programs may see from the vault into the list of known values. The scanner then
-// finds them wherever they occur in text for the model.
+// IsFull reports whether the session had more names, companies, addresses and dates of birth than it can find again.
+// Programs get tokens for the values after that.
+func (s *Session) IsFull() bool { return s.full.Load() }
+
+// loadVisible loads the values that programs may see from the vault into the list of known values, and sealed values.
+// The scanner then finds them wherever they occur in text for the model. It is not stored which sealed values servers
+// have received, so all count as received.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
-		if s.screen.modes[t] != Border {
-			continue
-		}
 		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
-			s.rememberVisible(t, e.Value)
-			return !s.known.IsFull()
+			if s.screen.modes[t] == Border {
+				s.known.AddExact(t, e.Value)
+				s.origins.addValue(t, e.Value, e.From)
+			}
+			s.rememberNumber(t, e.Value)
+			s.rememberSealed(t, e.Value)
+			return true
 		})
 		if err != nil {
 			return err
 		}
 	}
+	s.full.Store(s.known.IsFull())
 	return nil
-}
-
-// rememberVisible adds a value that programs may see to the list of known values, so that it is found and hidden in
-// text for the model.
-func (s *Session) rememberVisible(t pii.Type, value string) {
-	if s.screen.modes[t] != Border || s.known.HasExact(value) {
-		return
-	}
-	if t == pii.Name || t == pii.Company {
-		s.known.Add(t, value)
-	}
-	s.known.AddExact(t, value)
 }
 
 // documentVault creates the tokens for one document. It implements pii.TokenMinter.
@@ -184,6 +184,7 @@ type documentVault struct {
 	border bool        // it goes to the model
 	bare   bool        // it is one number of JSON
 	found  *TypeCounts // of what is in it; may be nil
+	fixed  bool        // a fixed text or an outline has replaced some value
 	err    error
 }
 
@@ -215,6 +216,9 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	if m.bare && !bytes.Equal(out, document) {
 		out = append(append([]byte{'"'}, out...), '"')
 	}
+	if m.fixed { // different keys may have the same outline
+		out = withUniqueKeys(out)
+	}
 	return out
 }
 
@@ -234,6 +238,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 		m.found.Add(v.Type, 1)
 	}
 	if instead, ok := m.treatedText(v); ok {
+		m.fixed = true
 		return instead, true
 	}
 	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
@@ -244,9 +249,16 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 		m.err = err
 		return "", false
 	}
+	if mode == Sealed {
+		m.rememberNumber(v.Type, v.Text)
+	}
 	if mode == Border && !m.border {
-		m.rememberVisible(v.Type, v.Text)
-		return "", false
+		m.known.AddExact(v.Type, v.Text)
+		m.origins.addValue(v.Type, v.Text, m.from)
+		if !m.known.IsFull() {
+			return "", false
+		}
+		m.Session.full.Store(true) // what cannot be remembered is not shown to programs
 	}
 	return token, true
 }
@@ -367,23 +379,20 @@ func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
 func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	var out []byte
 	from := 0
-	for start := 0; start < len(document); start++ {
-		end := start
-		for end < len(document) && isBase64(document[end]) {
-			end++
+	m := &documentVault{Session: s, from: []string{programSource}, border: true}
+	eachBase64(document, func(start, end int, plain []byte) bool {
+		if !s.isPersonal(plain) {
+			return false
 		}
-		if end-start >= minBase64 && s.isPersonalBase64(document[start:end]) {
-			m := &documentVault{Session: s, from: []string{programSource}, border: true}
-			token, ok := m.Mint(pii.FoundValue{Type: pii.Secret, Text: string(document[start:end])})
-			if m.err != nil {
-				return nil, m.err
-			}
-			if ok {
-				out = append(append(out, document[from:start]...), token...)
-				from = end
-			}
+		token, ok := m.Mint(pii.FoundValue{Type: pii.Secret, Text: string(document[start:end])})
+		if ok {
+			out = append(append(out, document[from:start]...), token...)
+			from = end
 		}
-		start = end
+		return true
+	})
+	if m.err != nil {
+		return nil, m.err
 	}
 	if from == 0 {
 		return document, nil
@@ -391,21 +400,60 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	return append(out, document[from:]...), nil
 }
 
+// eachBase64 calls do with each run of a document that is Base64 of a text, and with this text. After a backslash, the
+// first letter of a run may be that of an escape such as \n. Then do is called for the rest and, if it returns false,
+// for the run with the backslash.
+func eachBase64(document []byte, do func(start, end int, plain []byte) bool) {
+	for start := 0; start < len(document); start++ {
+		end := base64End(document, start)
+		if end-start >= minBase64 {
+			rest, from := start, start
+			if before := document[:start]; (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 1 {
+				if rest, from = start+1, start-1; document[start] == 'u' {
+					rest = start + 5
+				}
+			}
+			if plain := decodeBase64(document[rest:end]); plain == nil || !do(rest, end, plain) {
+				if plain = decodeBase64(document[start:end]); plain != nil && rest != start {
+					do(from, end, plain)
+				}
+			}
+		}
+		start = max(end-1, start)
+	}
+}
+
 const minBase64 = 8
+
+// base64End returns the end of the text at i that may be Base64, or i itself. Base64 ends after its equals signs.
+func base64End(document []byte, i int) int {
+	for i < len(document) && isBase64(document[i]) && document[i] != '=' {
+		i++
+	}
+	for i < len(document) && document[i] == '=' {
+		i++
+	}
+	return i
+}
 
 func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// isPersonalBase64 reports whether a text is Base64 that decodes to personal data.
-func (s *Session) isPersonalBase64(text []byte) bool {
-	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
+// decodeBase64 returns the text that a run of Base64 encodes, or nil if there is none.
+func decodeBase64(run []byte) []byte {
+	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(run), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(letters)
 	if err != nil || !utf8.Valid(plain) {
-		return false
+		return nil
 	}
+	return plain
+}
+
+// isPersonal reports whether there is personal data in a text.
+func (s *Session) isPersonal(text []byte) bool {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
-	s.screen.scanner.ReplaceValues(plain, s.known, counted)
+	s.screen.scanner.ReplaceValues(text, s.known, counted)
 	return len(counted.found) > 0
 }
 
@@ -432,6 +480,24 @@ func (s *Session) RedactText(text string) string {
 		return "(hidden: " + err.Error() + ")"
 	}
 	return string(out)
+}
+
+// IsPersonalKey reports whether a key of an object is personal: a known value, data in a form of its own, or a given
+// name with a capital.
+func (s *Session) IsPersonalKey(key string) bool {
+	if s.RedactText(key) != key {
+		return true
+	}
+	if key == "" || key[0] >= 'a' && key[0] <= 'z' || !isPlainWord(key) || s.screen.modes[pii.Name] == Off {
+		return false
+	}
+	// a given name makes the next word a family name
+	for _, f := range s.screen.scanner.FindText(nil, []byte(key+" Zandstra")) {
+		if f.Type == pii.Name && f.Start == 0 {
+			return !isCommonWord(key)
+		}
+	}
+	return false
 }
 
 // RedactProgram replaces personal data in a program's string literals by tokens, so that they equal the tokens in
@@ -499,16 +565,24 @@ func (s *Session) SyncTokens() error {
 	return nil
 }
 
-// BorderCrossing represents a value that is about to be sent to a server that it did not come from.
+// BorderCrossing represents a value that is about to be sent to a server that it did not come from, or as a part of a
+// longer text that may be more than prose.
 type BorderCrossing struct {
 	Type pii.Type
 	From []string
+	// Inside is set for a value inside a longer text of which it is not known whether a server computes with it. From
+	// is then empty.
+	Inside bool
 }
 
 // CrossingReason returns the sentence that explains to a person why sending the values to the server needs approval.
 func CrossingReason(server string, crossings []BorderCrossing) string {
 	var kinds []string
 	for _, c := range crossings {
+		if c.Inside {
+			kinds = append(kinds, fmt.Sprintf("%s as a part of a longer text", c.Type))
+			continue
+		}
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
 	}
 	slices.Sort(kinds)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,7 +121,7 @@ func TestRestore(t *testing.T) {
 		{"crm", `{"sql":"[EMAIL_1]"}`, `{"sql":"ann@corp.example"}`, 0, ""},
 		{"mail", `{"to":"[EMAIL_1]"}`, `{"to":"ann@corp.example"}`, 0, ""},
 		{"mail", `{"card":"[CREDIT_CARD_1]"}`, `{"card":"4111 1111 1111 1111"}`, 1, ""},
-		{"drive", `{"a":"[EMAIL_1]","b":"[EMAIL_1]"}`, `{"a":"ann@corp.example","b":"ann@corp.example"}`, 2, ""},
+		{"drive", `{"a":"[EMAIL_1]","b":"[EMAIL_1]"}`, `{"a":"ann@corp.example","b":"ann@corp.example"}`, 1, ""},
 		{"crm", `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, 0, ""},
 	} {
 		got, crossings, refused := s.RestoreArguments(c.server, json.RawMessage(c.arguments))
@@ -217,6 +218,7 @@ func FuzzRound(f *testing.F) {
 			}
 			t.Fatalf("%s becomes %s: %v", document, seen, refused)
 		}
+		crossings = slices.DeleteFunc(crossings, func(c BorderCrossing) bool { return c.Inside }) // a part of a longer text
 		if len(crossings) > 0 {
 			t.Errorf("%s crosses: %v", document, crossings)
 		}
@@ -242,7 +244,36 @@ func TestTreatments(t *testing.T) {
 	if got := incoming(t, s, "mail", `{"email":"ann@corp.example"}`); got != `{"email":"[EMAIL_1]"}` {
 		t.Errorf("%s", got)
 	}
+	masked := open(t, Options{Treats: func(string, pii.Type) TypeTreatment { return Mask }})
+	if got := incoming(t, masked, "crm", `{"by":{"ann@corp.example":1,"bob@corp.example":{"a":2},"x":3},"a":[{"a":1},{"a":2}]}`); got != `{"by":{"***@corp.example":1,"***@corp.example (2)":{"a":2},"x":3},"a":[{"a":1},{"a":2}]}` {
+		t.Errorf("%s", got)
+	}
 	if told := outgoing(t, s, "about Project Falcon"); told != "about [COMPANY_1]" {
 		t.Errorf("%s", told)
+	}
+}
+
+// TestRepeatedValues checks that sealed values which a server has received are hidden when the server repeats them, and
+// that short numbers among them damage no other texts.
+func TestRepeatedValues(t *testing.T) {
+	for _, c := range []struct{ value, document, want string }{
+		{"tr0ub4dor", `"the reverse of TR0UB4DOR is"`, `"the reverse of [SECRET_2] is"`},
+		{"tr0ub4dor", `{"tr0ub4dor":1}`, `{"[SECRET_1]":1}`},
+		{"2024", `["2024-05-01",2024,"in 2024",{"id":"2024"}]`, `["2024-05-01",2024,"in 2024",{"id":"2024"}]`},
+		{"12345", `["12345.00",12345,"of 12345",{"id":"12345","zip":"12345-1"}]`, `["12345.00",12345,"of 12345",{"id":"12345","zip":"12345-1"}]`},
+		{"123456", `{"echo":"123456","price":123456,"id":"123456"}`, `{"echo":"[SECRET_1]","price":123456,"id":"123456"}`},
+		{"8412345678", `{"echo":"it is 8412345678","price":84123456}`, `{"echo":"it is [SECRET_1]","price":84123456}`},
+		{"84-12-34", `{"echo":"84-12-34","at":"84:12:34 and more","n":"84.12.34-5"}`, `{"echo":"[SECRET_1]","at":"84:12:34 and more","n":"84.12.34-5"}`},
+	} {
+		s := open(t, Options{})
+		if seen := incoming(t, s, "crm", `{"password":"`+c.value+`"}`); seen != `{"password":"[SECRET_1]"}` {
+			t.Fatalf("%s is %s", c.value, seen)
+		}
+		if _, _, refused := s.RestoreArguments("crm", json.RawMessage(`{"q":"[SECRET_1]"}`)); refused != nil {
+			t.Fatal(refused)
+		}
+		if seen := incoming(t, s, "crm", c.document); seen != c.want {
+			t.Errorf("%s was sent, and %s becomes %s", c.value, c.document, seen)
+		}
 	}
 }

@@ -222,7 +222,7 @@ func (s *hostSession) dispatchCall(f Frame) error {
 	if !isJSON(f.Body) {
 		s.sendAnswer(
 			f.ID, core.CallResult{},
-			core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).AtTool(head.Server, head.Tool),
+			core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON),
 		)
 		return nil
 	}
@@ -292,6 +292,7 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 		r.Claim.Free()
 		e := core.AsError(err)
 		s.denied.addDenial(e)
+		s.denied.addTool(e.Server, e.Tool)
 		f.Head, f.Body = encodeHead(AnswerHead{Error: e}), nil
 	} else if len(f.Body) == 0 {
 		f.Body = []byte("null")
@@ -334,10 +335,31 @@ func (s *hostSession) finishProgram(f Frame) error {
 }
 
 // sentDenials records the errors that a guest has received and that only the host can produce, such as policy errors.
-// A guest may report an error of such a kind as its final error only if it has received that error.
+// A guest may report an error of such a kind as its final error only if it has received that error. It also records the
+// names of servers and tools in the errors that it has sent: a guest may name no others.
 type sentDenials struct {
-	mu   sync.Mutex
-	said map[string]bool
+	mu    sync.Mutex
+	said  map[string]bool
+	tools map[[2]string]bool
+}
+
+// addTool records the names in an error that was sent.
+func (d *sentDenials) addTool(server, tool string) {
+	const most = 4096
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tools == nil {
+		d.tools = map[[2]string]bool{}
+	}
+	if len(d.tools) < most {
+		d.tools[[2]string{server, tool}] = true
+	}
+}
+
+func (d *sentDenials) hasTool(server, tool string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tools[[2]string{server, tool}]
 }
 
 func (d *sentDenials) addDenial(e *core.Error) {
@@ -363,6 +385,7 @@ func (d *sentDenials) hasDenial(message string) bool {
 
 // sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
 // produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error.
+// Server and tool stay only if the host has sent an error with these names, so that a guest cannot write text there.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
@@ -372,7 +395,12 @@ func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 		c.Kind = core.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clipText(c.Message), clipText(c.Hint), clipText(c.Stack), ""
-	c.Line, c.Column = max(c.Line, 0), max(c.Column, 0)
+	if !s.denied.hasTool(c.Server, c.Tool) {
+		c.Server, c.Tool = "", ""
+	}
+	if c.Line < 0 || c.Line > maxPosition || c.Column < 0 || c.Column > maxPosition {
+		c.Line, c.Column = 0, 0
+	}
 	return &c
 }
 
@@ -389,6 +417,9 @@ func boundWarnings(warnings []string) []string {
 	}
 	return kept
 }
+
+// maxPosition bounds the line and the column of an error. No program has more, but a number could be personal data.
+const maxPosition = 1 << 20
 
 // guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come
 // from the host or are forged.

@@ -1,0 +1,158 @@
+package pii
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// appendFoldedWord appends a word to dst in the form in which known values are compared: in lower case by the rules
+// of Unicode, without accents, and without characters that are not displayed. So spellings that look alike, such as
+// composed and decomposed letters, have one form.
+func appendFoldedWord(dst, word []byte) []byte {
+	for i := 0; i < len(word); {
+		if c := word[i]; c < utf8.RuneSelf {
+			if c-'A' < 26 {
+				c |= 0x20
+			}
+			dst, i = append(dst, c), i+1
+			continue
+		}
+		r, n := utf8.DecodeRune(word[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			dst = append(dst, word[i])
+		case r >= 0x3400 && r < 0xA000: // ideographs
+			dst = append(dst, word[i:i+n]...)
+		default:
+			dst = appendFoldedRune(dst, r, word[i:i+n])
+		}
+		i += n
+	}
+	return dst
+}
+
+// appendFoldedRune appends a letter beyond ASCII in the form of appendFoldedWord. raw is its spelling.
+func appendFoldedRune(dst []byte, r rune, raw []byte) []byte {
+	if r < tableRunes {
+		if folded := runeTable()[r]; folded > slowRune {
+			return utf8.AppendRune(dst, rune(folded))
+		}
+	}
+	return appendSlowRune(dst, r, raw)
+}
+
+// appendSlowRune works like appendFoldedRune, and does not use the table.
+func appendSlowRune(dst []byte, r rune, raw []byte) []byte {
+	switch {
+	case r == 'ß' || r == 'ẞ':
+		return append(dst, "ss"...)
+	case r == 'ı':
+		return append(dst, 'i')
+	case r == 'ς':
+		return utf8.AppendRune(dst, 'σ')
+	case isAccent(r) || isIgnorable(r):
+		return dst
+	case r >= 0xAC00 && r <= 0xD7A3: // Hangul syllables are composed of two or three letters
+		s := r - 0xAC00
+		dst = utf8.AppendRune(utf8.AppendRune(dst, 0x1100+s/588), 0x1161+s%588/28)
+		if s%28 > 0 {
+			dst = utf8.AppendRune(dst, 0x11A7+s%28)
+		}
+		return dst
+	}
+	d := norm.NFKD.Properties(raw).Decomposition()
+	if len(d) == 0 {
+		return utf8.AppendRune(dst, unicode.ToLower(unicode.ToUpper(r)))
+	}
+	for _, r := range string(d) {
+		if !isAccent(r) {
+			dst = utf8.AppendRune(dst, unicode.ToLower(r))
+		}
+	}
+	return dst
+}
+
+// The elements of runeTable that are no folded characters.
+const (
+	noLetter   = 0 // a mark, which separates units
+	slowRune   = 1 // a letter that is folded to none or several characters
+	tableRunes = 0x3100
+)
+
+// runeTable maps the characters below tableRunes to their folded form, because looking up their properties is slow.
+var runeTable = sync.OnceValue(func() *[tableRunes]uint16 {
+	table := &[tableRunes]uint16{}
+	for r := rune(utf8.RuneSelf); r < tableRunes; r++ {
+		if !isLetterRune(r) {
+			continue
+		}
+		table[r] = slowRune
+		raw := utf8.AppendRune(nil, r)
+		if folded := []rune(string(appendSlowRune(nil, r, raw))); len(folded) == 1 {
+			table[r] = uint16(min(folded[0], 1<<16-1))
+		}
+	}
+	return table
+})
+
+// isAccent reports whether r is an accent that is written as a character of its own.
+func isAccent(r rune) bool { return r >= 0x300 && r <= 0x36F }
+
+// isIgnorable reports whether r is not displayed, so that a text with it looks the same as one without it.
+func isIgnorable(r rune) bool {
+	switch {
+	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x3164,
+		r == 0xFFA0, r == 0xFEFF:
+		return true
+	case r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F:
+		return true
+	}
+	return r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE0FFF
+}
+
+// isVariant reports whether r is another form of a letter or digit, such as a full-width one.
+func isVariant(r rune) bool {
+	return r >= 0xFF10 && r <= 0xFFDC && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
+		r >= 0xF900 && r <= 0xFDFF || r >= 0xFE70 && r <= 0xFEFC
+}
+
+// hasUnplain reports whether withoutUnplain may change a text. It looks only for characters that the scanner does not
+// take for letters, because they would separate words.
+func hasUnplain(text []byte) bool {
+	for i, b := range text {
+		switch b {
+		case 0xC2, 0xE2, 0xEF:
+			if r, _ := utf8.DecodeRune(text[i:]); isIgnorable(r) || isVariant(r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutUnplain returns the view without the characters that are not displayed, and with plain letters and digits in
+// place of their variants.
+func (v textView) withoutUnplain() textView {
+	b := newBuilder(v)
+	from := 0
+	for i := 0; i < len(v.text); {
+		if v.text[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(v.text[i:])
+		if variant := isVariant(r); variant || isIgnorable(r) {
+			b.copyRange(from, i)
+			if variant {
+				b.putDecoded(i, norm.NFKD.Bytes(v.text[i:i+n])...)
+			}
+			from = i + n
+		}
+		i += n
+	}
+	b.copyRange(from, len(v.text))
+	return b.buildView(v.deep)
+}

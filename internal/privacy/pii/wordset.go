@@ -1,0 +1,184 @@
+package pii
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// wordEntry is one entry of a wordSet. The upper 35 bits are a part of the hash. Below are 12 bits for numbers of
+// units, 8 bits for a type, and 9 bits for flags. The entry 0 means that there is none.
+type wordEntry uint64
+
+const (
+	// asWord marks a value that is found anywhere, in any case. Of a number, it marks the complete digits.
+	asWord wordEntry = 1 << iota
+	// asName marks a value that is found where it begins with a capital, or is the whole text. Of a number, it marks
+	// the digits without the country code.
+	asName
+	// asPart marks a word of a person's name that is found on its own, with a capital, and not in identifiers.
+	asPart
+	// asWhole marks a value that is found only where it begins with a capital and is the whole text.
+	asWhole
+	// asRest marks the end of a long value. It is found directly after its beginning.
+	asRest
+	// isSmall is set in addition to asPart if the word was learned in lower case, so that it needs no capital.
+	isSmall
+	// markBefore and markAfter mark a value that begins or ends with a mark, such as 't Hooft.
+	markBefore
+	markAfter
+	// isValue marks a complete value, other than the first word of one.
+	isValue
+
+	typeShift  = 9
+	countShift = 17
+	maxUnits   = 12 // of a value, or of a part of a long value
+	tagShift   = 29
+)
+
+func (e wordEntry) kind() typeNumber { return typeNumber(e >> typeShift & 0xFF) }
+
+// counts returns the numbers of units of the values that begin with this unit, as bits: bit 0 for one unit.
+func (e wordEntry) counts() uint { return uint(e >> countShift & (1<<maxUnits - 1)) }
+
+func countBit(units int) wordEntry { return 1 << (countShift + units - 1) }
+
+// wordSet maps hashes to entries, in about 11 bytes per entry. It consists of many small tables that grow one by one,
+// so that growing needs little extra memory. The hashes must be keyed, because equal hashes count as equal words. One
+// goroutine at a time may add entries. Others may find them at the same time, without a lock.
+type wordSet struct {
+	shards [1 << setBits]setShard
+	n      int
+}
+
+const (
+	setBits    = 8
+	fewEntries = 128 // of one table
+)
+
+type setShard struct {
+	entries atomic.Pointer[[]atomic.Uint64]
+	n       int
+}
+
+// splitWordHash returns the number of the table for a hash, and the part of the hash that the table stores.
+func splitWordHash(h uint64) (shard uint64, tag wordEntry) {
+	return h >> (64 - setBits), wordEntry(h<<setBits) >> tagShift << tagShift
+}
+
+// findTag returns the position of the entry with a tag, or of the free place for it. The search begins at a position
+// that depends on nothing but the tag, so that a table can grow without knowing the hashes.
+func findTag(entries []atomic.Uint64, tag wordEntry) (int, wordEntry) {
+	place, _ := bits.Mul64(uint64(tag), uint64(len(entries)))
+	for i := int(place); ; {
+		if e := wordEntry(entries[i].Load()); e == 0 || e>>tagShift<<tagShift == tag {
+			return i, e
+		}
+		if i++; i == len(entries) {
+			i = 0
+		}
+	}
+}
+
+// find returns the entry of a hash, or 0.
+func (w *wordSet) find(h uint64) wordEntry {
+	i, tag := splitWordHash(h)
+	entries := w.shards[i].entries.Load()
+	if entries == nil {
+		return 0
+	}
+	_, e := findTag(*entries, tag)
+	return e
+}
+
+// add adds flags, numbers of units and a type to the entry of a hash. If the entry has a type, that stays.
+func (w *wordSet) add(h uint64, flags wordEntry, kind typeNumber) {
+	shard, tag := splitWordHash(h)
+	s := &w.shards[shard]
+	if entries := s.entries.Load(); entries == nil || (s.n+1)*8 > len(*entries)*7 {
+		s.grow()
+	}
+	entries := *s.entries.Load()
+	i, e := findTag(entries, tag)
+	if e == 0 {
+		e = tag
+		s.n++
+		w.n++
+	}
+	if e.kind() == 0 {
+		e |= wordEntry(kind) << typeShift
+	}
+	entries[i].Store(uint64(e | flags))
+}
+
+// grow makes room for a quarter as many entries again, or twice as many if there are few.
+func (s *setShard) grow() {
+	var old []atomic.Uint64
+	if entries := s.entries.Load(); entries != nil {
+		old = *entries
+	}
+	more := len(old) / 4
+	if len(old) <= fewEntries {
+		more = max(4, len(old))
+	}
+	entries := make([]atomic.Uint64, len(old)+more)
+	for i := range old {
+		if e := wordEntry(old[i].Load()); e != 0 {
+			place, _ := findTag(entries, e>>tagShift<<tagShift)
+			entries[place].Store(uint64(e))
+		}
+	}
+	s.entries.Store(&entries)
+}
+
+// wordFilter excludes most words with which no known value begins, by a bit for the upper bits of wordHash.
+type wordFilter struct {
+	bits  []atomic.Uint64
+	shift uint
+	n     int // of the words that were added to it
+}
+
+func newWordFilter(bits uint) *wordFilter {
+	return &wordFilter{bits: make([]atomic.Uint64, 1<<(bits-6)), shift: 64 - bits}
+}
+
+const (
+	filterBits    = 16 // of the hash in a new filter
+	filterGrowth  = 3
+	maxFilterBits = filterBits + 2*filterGrowth
+)
+
+func (f *wordFilter) has(h uint64) bool {
+	if f == nil {
+		return false
+	}
+	i := h >> (f.shift & 63)
+	return f.bits[i>>6].Load()>>(i&63)&1 != 0
+}
+
+// add adds a hash and returns the filter. That is a larger one if an eighth of the bits were set.
+func (f *wordFilter) add(h uint64) *wordFilter {
+	if f == nil {
+		f = newWordFilter(filterBits)
+	}
+	if f.has(h) {
+		return f
+	}
+	if f.n > len(f.bits)*8 && f.shift > 64-maxFilterBits {
+		f = f.grown()
+	}
+	i := h >> f.shift
+	f.bits[i>>6].Or(1 << (i & 63))
+	f.n++
+	return f
+}
+
+// grown returns a filter with eight bits in place of each bit, because the hashes are no longer known.
+func (f *wordFilter) grown() *wordFilter {
+	next := newWordFilter(64 - f.shift + filterGrowth)
+	for i := range uint64(len(f.bits)) * 64 {
+		if f.bits[i>>6].Load()>>(i&63)&1 != 0 {
+			next.bits[i>>3].Or(0xFF << (i & 7 * 8))
+		}
+	}
+	return next
+}

@@ -1,0 +1,167 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"retort/internal/privacy/pii"
+)
+
+// FindCrossings returns the values in a call's arguments that programs see, that other servers have sent and that no
+// rule allows this server to receive. It does not return values for which isSpoken reports that the model wrote them,
+// and single words that are common words of a language. Values in percent-encoding, HTML and Base64 count as well.
+func (s *Session) FindCrossings(
+	server string, arguments json.RawMessage, isSpoken func(value string) bool,
+) (crossings []BorderCrossing) {
+	if !s.origins.hasOthers(server) {
+		return nil
+	}
+	type foundValue struct {
+		typ  pii.Type
+		text string
+	}
+	seen := map[foundValue]bool{}
+	for _, text := range argumentTexts(arguments) {
+		for _, f := range s.screen.scanner.FindKnown(nil, s.known, []byte(text)) {
+			v := foundValue{f.Type, text[f.Start:f.End]}
+			if seen[v] || s.screen.modes[f.Type] != Border || s.screen.isRevealed(server, f.Type) {
+				continue
+			}
+			seen[v] = true
+			if from := s.originsOf(f.Type, v.text, server); len(from) > 0 && !isSpoken(v.text) && !isCommonWord(v.text) {
+				crossings = addCrossing(crossings, BorderCrossing{Type: f.Type, From: from})
+			}
+		}
+	}
+	return crossings
+}
+
+// addCrossing adds a crossing to a list, unless the list already has an equal one.
+func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
+	for _, old := range list {
+		if old.Type == c.Type && old.Inside == c.Inside && slices.Equal(old.From, c.From) {
+			return list
+		}
+	}
+	return append(list, c)
+}
+
+// originsOf returns the other servers that have sent a value, or none if the given server has sent the value itself. If
+// it is not known who has sent the value, it returns all others that have sent values of its type.
+func (s *Session) originsOf(t pii.Type, value, server string) []string {
+	from := s.origins.of(t, value)
+	if e, ok := s.tokens.FindValue(string(t), value); ok {
+		for _, name := range e.From {
+			if name != programSource && name != modelSource && !slices.Contains(from, name) {
+				from = append(from, name)
+			}
+		}
+	}
+	if slices.Contains(from, server) {
+		return nil
+	}
+	if len(from) == 0 {
+		from = slices.DeleteFunc(s.origins.ofType(t), func(name string) bool { return name == server })
+	}
+	slices.Sort(from)
+	return from
+}
+
+// isCommonWord reports whether a value is a single word that does not identify anybody, because it is a common word of
+// a language or has fewer than four letters.
+func isCommonWord(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) &&
+		pii.IsCommonWord(value)
+}
+
+// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects, each also decoded.
+func argumentTexts(document json.RawMessage) (texts []string) {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return texts
+		}
+		switch t := token.(type) {
+		case string:
+			texts = appendDecoded(texts, t, maxDecodings)
+		case json.Number:
+			texts = append(texts, t.String())
+		}
+	}
+}
+
+// maxDecodings bounds how many encodings of a text are decoded that are nested in each other.
+const maxDecodings = 4
+
+// appendDecoded appends a text, and what it says if it is JSON, or has percent-encoding, HTML or Base64 in it.
+func appendDecoded(texts []string, text string, most int) []string {
+	texts = append(texts, text)
+	if most == 0 {
+		return texts
+	}
+	inner := strings.TrimSpace(text)
+	if len(inner) > 1 && strings.IndexByte(`{["`, inner[0]) >= 0 && json.Valid([]byte(inner)) {
+		d := json.NewDecoder(strings.NewReader(inner))
+		d.UseNumber()
+		for token, err := d.Token(); err == nil; token, err = d.Token() {
+			if t, ok := token.(string); ok {
+				texts = appendDecoded(texts, t, most-1)
+			}
+		}
+		return texts
+	}
+	if plain := unescapeText(text); plain != text {
+		texts = appendDecoded(texts, plain, most-1)
+	}
+	if decoded := decodedRuns(text); decoded != "" {
+		texts = appendDecoded(texts, decoded, most-1)
+	}
+	if joined, ok := joinBase64(text); ok {
+		if decoded := decodedRuns(joined); decoded != "" {
+			texts = appendDecoded(texts, decoded, most-1)
+		}
+	}
+	return texts
+}
+
+// decodedRuns returns what the runs of Base64 in a text encode, each in a line.
+func decodedRuns(text string) string {
+	var decoded []byte
+	eachBase64([]byte(text), func(_, _ int, plain []byte) bool {
+		decoded = append(append(decoded, plain...), '\n')
+		return false
+	})
+	return string(decoded)
+}
+
+// joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of
+// these lines may be shorter. Blanks around the lines are left out. joined is false if there are no such lines.
+func joinBase64(text string) (one string, joined bool) {
+	if strings.IndexByte(text, '\n') < 0 {
+		return text, false
+	}
+	var out strings.Builder
+	length := 0 // of the lines of Base64 to which this line may belong
+	for line := range strings.Lines(text) {
+		run := strings.TrimSpace(line)
+		isRun := (len(run) >= 4 || run != "" && length > 0) && base64End([]byte(run), 0) == len(run)
+		if isRun && len(run) <= length {
+			joined = true
+		} else {
+			out.WriteByte('\n')
+		}
+		out.WriteString(run)
+		if !isRun || len(run) < length {
+			length = 0
+		} else {
+			length = len(run)
+		}
+	}
+	return out.String(), joined
+}
