@@ -16,7 +16,7 @@ import (
 func TestTokenFigures(t *testing.T) {
 	args := []string{"bench", "tokens", "--json"}
 	if !testenv.Full() && !*updateDocs {
-		args = append(args, "--only", "one trivial call", "--only", "first program wrong")
+		args = append(args, "--only", "copy a transcript", "--only", "one trivial call", "--only", "first program wrong")
 	}
 	dir := t.TempDir()
 	cmd := retortIn(t, dir, args...)

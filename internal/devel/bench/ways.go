@@ -209,11 +209,14 @@ func (e *bundledServers) closeServers() {
 }
 
 // workSettings are the engine's settings for clients that write programs. Nothing needs approval, as with direct
-// calls, and e-mail addresses may be passed from one server to another.
+// calls, and personal data may be passed from one server to another.
 const workSettings = `
 permissionLevel: execute_full
 approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
-servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
+servers:
+  crm: {pii: {reveal: [email, name, company, address, date_of_birth]}}
+  issues: {pii: {reveal: [email, name, company, address, date_of_birth]}}
+  mail: {pii: {reveal: [email, name, company, address, date_of_birth]}}
 `
 
 // bundledConfig holds the command line that runs Retort with a configuration of all bundled servers.
