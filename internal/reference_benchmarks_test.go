@@ -33,8 +33,9 @@ func benchmarksPage(t *testing.T) string {
 ## Time and memory
 
 ` + "`retort bench`" + ` measures these figures on your machine. The table shows one run on ` + fmt.Sprintf("%d cores of %s/%s, on %s", m.CPUs, m.OS, m.Arch, m.Date) + `.
-On a busy machine all figures are higher, so compare them only with each other. To make the table again, run
-` + "`retort bench --json > docs/reference/benchmarks.json`" + ` while the machine does nothing else, and then the command above.
+On a busy machine all figures are higher, so compare them only with each other. To make the table again, write the output
+of ` + "`retort bench --json`" + ` to ` + "`docs/reference/benchmarks.json`" + ` while the machine does nothing else, and then run the
+command above.
 
 ` + benchTable(m.Rows) + `
 ` + "`retort bench targets`" + ` compares only the promised figures: tokens and cost of a session, wrappers, sandboxes, validation

@@ -290,7 +290,7 @@ func TestExamine(t *testing.T) {
 	has(examineMachine(t, c, true), "mended home: made "+home, "mended keys: made "+keys)
 	open()
 	text := examineMachine(t, c, false)
-	has(text, "ok home: ", "ok record: entries: ", "ok clock: ", "ok key: ")
+	has(text, "ok home: ", "ok audit log: entries: ", "ok clock: ", "ok key: ")
 	lacks(text, "warning", "broken", "mended", "ok engines")
 
 	kept, _ := filepath.Glob(filepath.Join(home, "catalog", "*.tools.json"))
@@ -310,7 +310,7 @@ func TestExamine(t *testing.T) {
 		_ = os.Remove(f)
 	}
 	text = examineMachine(t, c, true)
-	has(text, "broken record: ", "is missing")
+	has(text, "broken audit log: ", "is missing")
 	lacks(text, "ok record")
 }
 
