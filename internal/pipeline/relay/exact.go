@@ -60,7 +60,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 			return nil, err
 		}
 		spans[i].data = hidden
-		if as != nil { // the MIME type may name the encoding
+		if as != nil { // use the original encoding again, because the MIME type may name it
 			if again, err := as.NewEncoder().Bytes(hidden); err == nil {
 				spans[i].data = again
 			}

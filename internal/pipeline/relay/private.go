@@ -87,8 +87,8 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 	return path, err
 }
 
-// saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
-// is stored as UTF-8, whatever its encoding was.
+// saveAs stores a file with a MIME type. It returns the path of the file and the number of bytes in it. A text in which
+// personal data was hidden is stored in UTF-8, whatever its original encoding was.
 func (h hidingFiles) saveAs(
 	ctx context.Context, mime, suffix string, data []byte,
 ) (path string, stored int, err error) {

@@ -43,6 +43,7 @@ func Explain(o Options, document []byte) []ExplainedValue {
 	return found
 }
 
+// explainer finds the reasons why values in one document count as personal data.
 type explainer struct {
 	Options
 	scanner  *Scanner
@@ -96,6 +97,7 @@ func (x *explainer) findValues() []ExplainedValue {
 	}
 }
 
+// addReason sets the reason and the evidence of a value. It copies both from the first occurrence of the same value.
 func (x *explainer) addReason(v *ExplainedValue) {
 	id := string(v.Type) + "\x00" + v.Text
 	if first, ok := x.known[id]; ok {
@@ -106,6 +108,7 @@ func (x *explainer) addReason(v *ExplainedValue) {
 	x.known[id] = *v
 }
 
+// findReason returns the reason why a value counts as personal data, and the evidence for it.
 func (x *explainer) findReason(v *ExplainedValue) (FoundReason, string) {
 	for _, word := range x.Words[v.Type] {
 		if strings.EqualFold(word, v.Text) {
@@ -170,6 +173,7 @@ func (x *explainer) findContext(v *ExplainedValue) (words string, ok bool) {
 	return "", x.isEnough(v, first, last)
 }
 
+// isEnough reports whether the scanner finds the value if it gets only the bytes from from to to.
 func (x *explainer) isEnough(v *ExplainedValue, from, to int) bool {
 	return x.isFoundIn(x.document[from:to], v.Start-from, v.End-from, v.Type)
 }
@@ -203,16 +207,17 @@ func wordsAfter(text []byte) (ends []int) {
 	return ends
 }
 
+// cleanEvidence returns a text with one space between its words.
 func cleanEvidence(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
 
-// memberKeys holds the keys of the objects around a scalar of a JSON document, the innermost first. The scalar ends at
-// the offset end.
+// memberKeys holds the keys of the objects that contain a scalar of a JSON document, the innermost first. end is the
+// offset at which the scalar ends.
 type memberKeys struct {
 	end  int
 	keys []string
 }
 
-// keysOf returns the keys of the objects around a value, the innermost first.
+// keysOf returns the keys of the objects that contain a value, the innermost first.
 func (x *explainer) keysOf(v *ExplainedValue) []string {
 	i, _ := slices.BinarySearchFunc(x.keys, v.End, func(m memberKeys, end int) int { return m.end - end })
 	if i == len(x.keys) {
@@ -224,8 +229,8 @@ func (x *explainer) keysOf(v *ExplainedValue) []string {
 // maxKeyDepth bounds the depth of JSON whose keys are read. Deeper values are explained without their keys.
 const maxKeyDepth = 64
 
-// findMemberKeys returns the keys of all scalars in a document, ordered by place. It stops at the first error, so the
-// result is empty for a text.
+// findMemberKeys returns the keys of all scalars in a document, ordered by place. It stops at the first syntax error,
+// so it returns nothing for a document that is not JSON.
 func findMemberKeys(document []byte) (all []memberKeys) {
 	type level struct {
 		object, atKey bool
