@@ -128,11 +128,11 @@ type spanWalker struct {
 	document []byte
 	dec      *json.Decoder
 	found    []byteSpan
-	last     string // the last string value
+	last     string // the last string value that was read
 }
 
-// walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
-// value in the document. Values below the depth of binaryPaths are skipped, so that deep documents need no stack. It
+// walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the value
+// in the document. It skips values deeper than longestPath, so that deeply nested documents do not need much stack. It
 // returns false at the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()

@@ -298,7 +298,7 @@ func (l *largeAnswer) sampleAt(r io.Reader, offset int64) ([]byte, error) {
 }
 
 // encodingSample is the number of bytes of large data that are read to find out its encoding. It is a multiple of 4, so
-// that it ends with a whole character in UTF-16 and UTF-32.
+// that no code unit of UTF-16 or UTF-32 is cut off.
 const encodingSample = 64 << 10
 
 // wholeCharacters returns data without an incomplete UTF-8 character at its end.
