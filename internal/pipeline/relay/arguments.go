@@ -75,7 +75,7 @@ func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMess
 // arguments.
 type argumentError struct {
 	*core.Error
-	violation *jsonschema.Violation // nil if the arguments are not one object
+	violation *jsonschema.Violation // nil if the arguments are not one JSON object
 }
 
 // withoutValues returns the error with a message that says where an argument is wrong, but neither repeats values nor

@@ -22,9 +22,9 @@ import (
 	"retort/internal/core"
 )
 
-// textReading is one way to read bytes as text.
+// textReading represents one way to read bytes as text.
 type textReading struct {
-	text     []byte            // in UTF-8
+	text     []byte            // the text in UTF-8
 	encoding encoding.Encoding // encoding of the bytes; nil for UTF-8
 }
 

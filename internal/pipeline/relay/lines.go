@@ -127,7 +127,7 @@ type byteSurvey struct {
 	isUTF8      bool
 	isPrintable bool  // the data has only control characters that texts have
 	bytes       int64 // number of bytes
-	firstHigh   int64 // the offset of the first byte beyond ASCII, or -1
+	firstHigh   int64 // offset of the first byte beyond ASCII, or -1 if all bytes are ASCII
 }
 
 // surveyBytes reads all of r and describes its bytes.

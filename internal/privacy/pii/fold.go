@@ -120,8 +120,8 @@ func isVariant(r rune) bool {
 		r >= 0xF900 && r <= 0xFDFF || r >= 0xFE70 && r <= 0xFEFC
 }
 
-// hasUnplain reports whether withoutUnplain may change a text in a way that matters. It looks only for characters whose
-// bytes the scanner does not count as letters, because only these would divide a word.
+// hasUnplain reports whether a text has characters that withoutUnplain removes or replaces, and that would otherwise
+// divide a word. It ignores characters that the scanner counts as letters.
 func hasUnplain(text []byte) bool {
 	for i, b := range text {
 		switch b {

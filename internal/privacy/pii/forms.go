@@ -52,7 +52,7 @@ func piecesOf(units []textUnit) iter.Seq[[]textUnit] {
 }
 
 // KnownPieces returns the pieces of a value that a search finds one by one. Most values have one piece, and long values
-// have several. A value without letters and digits has none.
+// have several. The result is empty for a value without letters and digits.
 func KnownPieces(value string) (pieces []string) {
 	text := plainValue(value)
 	for piece := range piecesOf(appendUnits(nil, text)) {

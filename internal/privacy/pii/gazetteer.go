@@ -132,7 +132,7 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed boo
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
+	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted: Add records the hash itself
 		return
 	}
 	if t != DateOfBirth || !g.addDate(value) {

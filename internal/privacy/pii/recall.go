@@ -295,8 +295,8 @@ func (sc *textScan) isAlone(start, end int) bool {
 const gluing = "_./\\@$#"
 
 // isGlued reports whether the word from start to end is a part of an identifier, a path or an address. Then one of the
-// gluing marks stands between the word and a letter. In a key of an object, the mark may also stand before a digit, and
-// a hyphen directly beside the word suffices.
+// gluing marks stands between the word and a letter. In a key of an object, the mark may also stand between the word
+// and a digit, and a hyphen directly beside the word suffices.
 func (sc *textScan) isGlued(start, end int) bool {
 	before, after, glued := byteAt(sc.text, start-1), byteAt(sc.text, end), uint8(isLetter)
 	if sc.key {

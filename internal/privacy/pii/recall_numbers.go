@@ -260,8 +260,8 @@ func appendDigits(dst, value []byte) []byte {
 }
 
 // addNumber adds a number, so that it is found with any separators. It stores a phone number that begins with + or 00
-// without its country code, and the number is found with and without the code. addNumber returns false if values of the
-// type are not numbers, or if value does not have 7 to 24 digits.
+// without its country code if at least eight digits remain. Then the number is found with and without the code.
+// addNumber returns false if values of the type are not numbers, or if NumberDigits does not accept value.
 func (g *KnownValues) addNumber(t Type, value string) bool {
 	if !IsNumberType(t) {
 		return false
@@ -334,8 +334,8 @@ func (g *KnownValues) storedNumber(digits []byte) wordEntry {
 }
 
 // recallNumber returns the known number that begins with the word w, which consists of digits, or an empty
-// recalledValue. Beside letters, it requires at least nine digits. Under a key for ids and after a decimal point, it
-// also requires that the number ends where its digits end in the text, so that parts of other numbers stay.
+// recalledValue. Next to a letter, it requires at least nine digits. Under a key for ids and after a decimal point, it
+// also requires that all groups of digits that follow w belong to the number, so that parts of other numbers stay.
 func (sc *textScan) recallNumber(w textWord) recalledValue {
 	next := byteAt(sc.text, w.end)
 	if w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf {

@@ -158,7 +158,7 @@ func leastPart(w textWord) int {
 func (sc *textScan) recallAfterDigits(w textWord) recalledValue {
 	start := spanEnd(sc.text, w.start, isDigit)
 	if end := spanEnd(sc.text, start, isLetter); end < w.end && end-start < shortestStem {
-		return recalledValue{} // most ids
+		return recalledValue{} // this excludes most ids
 	}
 	return sc.recallPart(start, w.end, leastPart(w), w.sort)
 }

@@ -10,7 +10,7 @@ type textHints struct {
 	names   []*KnownValues        // lists of known values to search for
 	filters [maxLists]*wordFilter // the field first of each list in names
 	kinds   uint32                // kinds of values in names, as bits: hasWords and so on
-	id32    *[32]byte             // room for one id
+	id32    *[32]byte             // buffer for one id
 }
 
 // maxLists is the maximum number of lists of known values that a scan uses: one from the settings and one of the

@@ -44,7 +44,8 @@ func unitEnd(text []byte, i int) int {
 }
 
 // decodeLetter decodes the character at the beginning of a text and returns its length n in bytes. If the character is
-// not a letter, a digit or a combining mark, n is 0. Invalid bytes count as letters.
+// not a letter, a digit or a combining mark, n is 0. Invalid bytes count as letters. Most characters that are not
+// displayed count, too, so that they do not divide a unit.
 func decodeLetter(text []byte) (r rune, n int) {
 	if class[text[0]]&isAlnum == 0 {
 		return 0, 0

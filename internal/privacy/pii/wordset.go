@@ -150,7 +150,7 @@ func newWordFilter(bits uint) *wordFilter {
 }
 
 const (
-	filterBits    = 16 // of the hash in a new filter
+	filterBits    = 16 // number of bits of the hash that a new filter uses
 	filterGrowth  = 3
 	maxFilterBits = filterBits + 2*filterGrowth
 )
@@ -163,7 +163,8 @@ func (f *wordFilter) has(h uint64) bool {
 	return f.bits[i>>6].Load()>>(i&63)&1 != 0
 }
 
-// add adds a hash and returns the filter. That is a larger one if an eighth of the bits were set.
+// add adds a hash and returns the filter that contains it. If an eighth of the bits were set, this is a new, larger
+// filter, unless f has the maximum size.
 func (f *wordFilter) add(h uint64) *wordFilter {
 	if f == nil {
 		f = newWordFilter(filterBits)
@@ -180,7 +181,8 @@ func (f *wordFilter) add(h uint64) *wordFilter {
 	return f
 }
 
-// grown returns a filter with eight bits in place of each bit, because the hashes are no longer known.
+// grown returns a filter with eight bits in place of each bit of f. It sets all eight if the bit was set, because the
+// hashes are no longer known.
 func (f *wordFilter) grown() *wordFilter {
 	next := newWordFilter(64 - f.shift + filterGrowth)
 	for i := range uint64(len(f.bits)) * 64 {

@@ -151,7 +151,7 @@ func joinBase64(text string) (one string, joined bool) {
 		return text, false
 	}
 	var out strings.Builder
-	length := 0 // of the lines of Base64 to which this line may belong
+	length := 0 // length of the lines of Base64 to which this line may belong, or 0
 	for line := range strings.Lines(text) {
 		run := strings.TrimSpace(line)
 		isRun := (len(run) >= 4 || run != "" && length > 0) && base64End([]byte(run), 0) == len(run)

@@ -28,7 +28,7 @@ func (s *Session) rememberSealed(t pii.Type, value string) {
 	if s.screen.modes[t] != Sealed {
 		return
 	}
-	if isPlainWord(value) { // such as the password "status", which is also the name of a field
+	if isPlainWord(value) { // for example the password "status", which is also the name of a field
 		s.known.AddExact(t, value)
 		return
 	}

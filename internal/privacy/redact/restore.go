@@ -46,9 +46,9 @@ type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
-	from      int // up to which in is in out
+	from      int // offset in in up to which out is complete
 	path      argumentPath
-	schema    json.RawMessage // of the arguments; may be nil
+	schema    json.RawMessage // schema of the arguments; may be nil
 	formats   *inputSchema    // the parsed schema; nil until it is needed
 	crossings []BorderCrossing
 	refused   *core.Error

@@ -20,7 +20,7 @@ const (
 	carrier                     // an address, a host or code that could send or compute with values: refused
 )
 
-// carrierWords lists words in argument names which say that the receiver interprets the text, for example as a URL, a
+// carrierWords lists words in argument names that say that the receiver interprets the text, for example as a URL, a
 // host name or code.
 var carrierWords = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
@@ -28,7 +28,7 @@ var carrierWords = []string{
 	"regex", "website", "proxy",
 }
 
-// proseWords lists words in argument names which say that the argument is prose for people to read.
+// proseWords lists words in argument names that say that the argument is prose for people to read.
 var proseWords = []string{
 	"body", "text", "message", "messages", "msg", "content", "contents", "description", "comment", "comments", "note",
 	"notes",
