@@ -214,8 +214,8 @@ func isNameMark(r rune) bool {
 		!unicode.IsSpace(r)
 }
 
-// isAllowed reports whether the value with the entry e may be found from start to end. It checks what stands around the
-// value. single is true for a value of one unit.
+// isAllowed reports whether the value with the entry e may be found from start to end. This depends on the flags of e,
+// on the first letter of the text there, and on the characters around it. single is true for a value of one unit.
 func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
 		if end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// shortestStem is the minimum length, in bytes, of a word that is found with an ending, for example "Müller" in
-// "Müllers". It is also the minimum length of a value that is found as a part of an ordinary word: see leastPart.
+// shortestStem is the minimum length, in bytes, of a word that is also found with an ending, for example "Müller" in
+// "Müllers". The ending does not count. It is also the minimum length of a value that is found as a part of an ordinary
+// word: see leastPart.
 const shortestStem = 4
 
 // leastInIDs is the minimum length, in bytes, of a value that is found as a part of a word that may be an id or data.

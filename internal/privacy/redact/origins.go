@@ -24,7 +24,7 @@ type valueOrigins struct {
 	servers []string
 	types   map[pii.Type][]string // servers that have sent values of a type
 	sent    offsets.ByHash        // hashes of a form together with the index of a server
-	recent  [256]uint64           // hashes of values that were added recently
+	recent  [256]uint64           // hashes of values that were added recently, which addValue can skip
 }
 
 // addValue records that servers have sent a value. It ignores the markers for programs and the model.

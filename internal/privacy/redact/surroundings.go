@@ -38,8 +38,9 @@ var proseWords = []string{
 	"resolution", "blurb", "bio", "signature", "footer", "header",
 }
 
-// ofName returns what kind of text an argument is, judged by its name. The last word of the name that is in
-// carrierWords or proseWords decides. So link_text is prose, and text_link is a carrier.
+// ofName returns what kind of text an argument is, judged by its name. If several words of the name are in carrierWords
+// or proseWords, the last one decides. So link_text is prose, and text_link is a carrier. A name without such words is
+// unknown.
 func ofName(name string) surroundings {
 	for _, word := range slices.Backward(splitName(name)) {
 		switch {
