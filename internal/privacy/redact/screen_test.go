@@ -218,7 +218,7 @@ func FuzzRound(f *testing.F) {
 			}
 			t.Fatalf("%s becomes %s: %v", document, seen, refused)
 		}
-		crossings = slices.DeleteFunc(crossings, func(c BorderCrossing) bool { return c.Inside }) // leave out values inside a longer text
+		crossings = slices.DeleteFunc(crossings, func(c BorderCrossing) bool { return c.Inside }) // in longer texts
 		if len(crossings) > 0 {
 			t.Errorf("%s crosses: %v", document, crossings)
 		}

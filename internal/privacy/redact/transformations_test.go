@@ -82,7 +82,7 @@ func TestTransformations(t *testing.T) {
 		for _, value := range []string{p.First + " " + p.Last, p.First, p.Last, p.Company, p.Street} {
 			spelled := spellings[r.IntN(len(spellings))](value)
 			if !strings.Contains(value, " ") && (spelled == strings.ToLower(spelled) || strings.Contains(spelled, "of ") && len([]rune(value)) < 4) {
-				spelled = value // a single word of a name needs a capital; a short one is not found in the Base64 of a longer text
+				spelled = value // single words need a capital; short ones are not found in Base64 with others
 			}
 			checkHidden(t, s, spelled, placements[r.IntN(len(placements))](spelled, r))
 		}
