@@ -129,8 +129,8 @@ func learnAndForget(t *testing.T) {
 	}
 }
 
-// TestLearnAsksAboutKeys checks that no key is stored of an object with a key that Private reports as personal, and that
-// Private is called only once for any other key.
+// TestLearnAsksAboutKeys checks that no key of an object is stored if Private reports that one of its keys is personal.
+// It also checks that Private is called only once for any other key.
 func TestLearnAsksAboutKeys(t *testing.T) { synctest.Test(t, learnPrivateKeys) }
 
 func learnPrivateKeys(t *testing.T) {

@@ -19,12 +19,14 @@ import (
 // maxRehearsal bounds the time that a program may run to find out which calls it will make.
 const maxRehearsal = 10 * time.Second
 
-// approveExpectedCalls asks a person, before a program starts, to approve the calls that the program is expected to
-// make and that need approval. It finds these calls with a rehearsal: a run in which calls that only read are sent to
-// the servers, and calls with effects are not. It asks nothing if the settings disable it, if the program cannot be
-// rehearsed, or if the program makes a single call with effects; a person is asked about that call when the program
-// makes it. An approval covers only the listed calls: if the real run makes others, a person is asked about each of
-// them. If the person says no, approveExpectedCalls returns an error, and the program must not start.
+// approveExpectedCalls asks a person, before a program starts, to approve those of its calls that need approval. It
+// finds out which calls to expect with a rehearsal. This is a run in which calls that only read are sent to the
+// servers, and calls with effects are not. An approval covers only the listed calls: if the real run makes other calls,
+// a person is asked about each of them. If the person says no, approveExpectedCalls returns an error, and the program
+// must not start.
+//
+// It asks nothing if the settings disable it, if the program cannot be rehearsed, or if the program makes a single call
+// with effects. A person is asked about that call when the program makes it.
 func (x *programExecution) approveExpectedCalls(ctx context.Context, v check.Verdict, spec sandbox.SandboxSpec) *core.Error {
 	if !x.shouldRehearse(v.Risk) {
 		return nil

@@ -7,24 +7,27 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// allowedCrossings holds which personal data a person has allowed a program to send to a server that it does not come
-// from. A person is asked once for each pair of servers and type of data in a run.
+// allowedCrossings records which personal data a person has allowed a program to send to servers that it did not come
+// from. So a person is asked only once in a run for each pair of servers and type of data. It is safe for concurrent
+// use.
 type allowedCrossings struct {
 	mu      sync.Mutex
-	reasons map[string]serverCrossings // by the reason that a question gives
+	reasons map[string]serverCrossings // crossings in open questions, by the reason that the question gives
 	allowed []serverCrossings
 }
 
+// serverCrossings holds crossings to one server.
 type serverCrossings struct {
 	server    string
 	crossings []redact.BorderCrossing
 }
 
-// maxReasons bounds how many different reasons are kept. Questions with further ones are asked again.
+// maxReasons bounds the number of questions whose crossings are kept. An answer to a further question is not
+// remembered.
 const maxReasons = 1000
 
-// reasonFor returns the reason for asking a person about a call to a server, without what a person has allowed in this
-// run. It returns "" if nothing is left.
+// reasonFor returns the reason for asking a person about a call to a server. It leaves out crossings that a person has
+// allowed in this run, and returns "" if none are left.
 func (a *allowedCrossings) reasonFor(server string, crossings []redact.BorderCrossing) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +47,7 @@ func (a *allowedCrossings) reasonFor(server string, crossings []redact.BorderCro
 	return reason
 }
 
-// covers reports whether a person has allowed a crossing. The caller must hold mu.
+// covers reports whether a person has already allowed a crossing to a server. The caller must hold mu.
 func (a *allowedCrossings) covers(server string, c redact.BorderCrossing) bool {
 	return slices.ContainsFunc(a.allowed, func(given serverCrossings) bool {
 		return given.server == server && slices.ContainsFunc(given.crossings, func(old redact.BorderCrossing) bool {
@@ -54,7 +57,7 @@ func (a *allowedCrossings) covers(server string, c redact.BorderCrossing) bool {
 	})
 }
 
-// allow records that a person has allowed what a reason says.
+// allow records that a person has allowed the crossings of the question with this reason.
 func (a *allowedCrossings) allow(reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAllowedCrossings checks that a person is asked once for each pair of servers and type of data, and again for
-// anything more.
+// other data or servers.
 func TestAllowedCrossings(t *testing.T) {
 	var a allowedCrossings
 	name := redact.BorderCrossing{Type: pii.Name, From: []string{"crm"}}

@@ -19,7 +19,7 @@ type privacyFilter struct {
 	*redact.Session
 	seen    func(redact.TypeCounts)         // is called with the personal data of an answer
 	named   func(arguments json.RawMessage) // is called with arguments that may have tokens
-	spoke   func(value string) bool         // reports whether the model wrote a value
+	spoke   func(value string) bool         // reports whether the model itself wrote a value
 	crossed *allowedCrossings
 }
 
@@ -53,8 +53,9 @@ func (p privacyFilter) Restore(
 	return restored, p.crossed.reasonFor(server, crossings), nil
 }
 
-// modelWrote reports whether the model wrote a value: in the program, or as an argument of a call without a program. A
-// model that writes a program for another one has seen no values but those in its task.
+// modelWrote reports whether the model wrote a value itself. In a call without a program, the model wrote all
+// arguments. Otherwise the value must occur in the program. This also holds for a program that one model writes for
+// another, because that model has seen only the values in its task.
 func (x *programExecution) modelWrote(value string) bool {
 	if x.exact != nil || x.req.Code == "" {
 		return true
@@ -127,8 +128,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 const fullWarning = "this session has as many different names, companies, addresses and dates of birth as it can find " +
 	"again; programs get tokens for further ones; request less data, or use another session"
 
-// engineFields are the fields of an Outcome that only the engine writes, from settings, closed lists and its own ids.
-// Programs and servers cannot write text into them. All other texts of an Outcome pass hideTexts.
+// engineFields lists the fields of an Outcome that only the engine writes: from settings, closed lists and its own IDs.
+// Programs and servers cannot write text into these fields. hideTexts hides personal data in all other texts.
 var engineFields = map[string]bool{
 	"Outcome.ExecutionID": true, "Outcome.Status": true, "Outcome.Task": true, "Error.Kind": true, "Error.Server": true,
 	"Error.Tool": true,
@@ -138,8 +139,8 @@ var engineFields = map[string]bool{
 	"SentCall.Effect": true, "Outcome.TaskContext": true,
 }
 
-// hideTexts returns a copy of a part of an Outcome with personal data hidden in all texts, except in engineFields. It
-// leaves out values of kinds that it does not know.
+// hideTexts returns a copy of a part of an Outcome in which personal data is hidden in all texts, except in
+// engineFields. It leaves out values of kinds that it does not know, for example interfaces.
 func (x *programExecution) hideTexts(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {

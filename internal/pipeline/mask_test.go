@@ -11,8 +11,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// TestEveryTextIsHidden checks that each text of an Outcome passes the function that hides personal data, unless
-// engineFields says that only the engine writes it. A new field fails this test if it does neither.
+// TestEveryTextIsHidden checks that personal data is hidden in every text of an Outcome, except in engineFields. So it
+// fails for a new field in which nothing is hidden and that is not in engineFields.
 func TestEveryTextIsHidden(t *testing.T) {
 	screen, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).OpenSession("default")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestEveryTextIsHidden(t *testing.T) {
 	}
 }
 
-// TestHideTextsFailsClosed checks that a text is hidden or left out in whatever kind of field it is.
+// TestHideTextsFailsClosed checks that hideTexts hides or leaves out a text in any kind of field.
 func TestHideTextsFailsClosed(t *testing.T) {
 	screen, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).OpenSession("default")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestHideTextsFailsClosed(t *testing.T) {
 
 const plantedName = "Hanne Zandstra"
 
-// fillTexts writes a name into every text of a value that the engine does not write.
+// fillTexts writes a name into all texts of a value, except into engineFields.
 func fillTexts(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -96,7 +96,7 @@ func fillTexts(v reflect.Value) {
 	}
 }
 
-// findTexts collects the paths of the texts that contain the name.
+// findTexts appends the paths of the texts that contain the name to found.
 func findTexts(v reflect.Value, path string, found *[]string) {
 	switch v.Kind() {
 	case reflect.String:

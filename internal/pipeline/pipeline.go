@@ -412,7 +412,7 @@ type programExecution struct {
 
 	crossed    allowedCrossings
 	spokenOnce sync.Once
-	spoken     func(value string) bool // reports whether a value is in the code
+	spoken     func(value string) bool // reports whether a value occurs in the code; set by modelWrote
 
 	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nothing was asked
 

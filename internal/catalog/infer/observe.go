@@ -52,7 +52,7 @@ type valueCollector struct {
 	fields  map[string]*memberCollector
 	others  *valueCollector
 	plain   bool
-	private bool // some key is personal, so that all keys may be values
+	private bool // some key is personal, so all keys of the objects may be values
 	items   *valueCollector
 	cut     bool
 	omitted map[string]bool // keys that an outline omits; see documentWalker.counts
@@ -205,7 +205,8 @@ func (w *documentWalker) readKey() ([]byte, bool) {
 	return quoted[1 : len(quoted)-1], true
 }
 
-// isName reports whether a key is the name of a field, and whether it looks like one but is private.
+// isName reports whether a key is the name of a field. private reports whether the key looks like a name but must not
+// be stored.
 func (w *documentWalker) isName(key []byte) (is, private bool) {
 	if known, ok := w.names[string(key)]; ok {
 		return known.is, known.private
@@ -221,7 +222,7 @@ func (w *documentWalker) isName(key []byte) (is, private bool) {
 	return known.is, known.private
 }
 
-// keyKind says what the key of an object is: the name of a field, or a value that looks like one and is private.
+// keyKind says whether a key of an object is the name of a field, or looks like a name but is private.
 type keyKind struct{ is, private bool }
 
 func (w *documentWalker) readString(p *valueCollector) bool {

@@ -25,9 +25,9 @@ var outlineDetails = []struct {
 }{{4, 24}, {3, 16}, {2, 16}, {2, 10}, {1, 24}, {1, 8}}
 
 // OutlineDocument returns the names of a document's fields in short form, such as {data: {id, amount}[], has_more}. It
-// shows objects and arrays but no scalar types, and never values. It omits and counts keys that are long or not plain
-// identifiers: {id, +2}. If a key of an object is personal, it omits all keys of the object. The result is empty if
-// the document has no names. The function private is as in ObserveDocument.
+// shows objects and arrays but no scalar types, and never values. It omits keys that are long or are not plain
+// identifiers, and shows only their number: {id, +2}. If one key of an object is personal, it omits all keys of the
+// object. The result is empty if the document has no names. The function private means the same as in ObserveDocument.
 func OutlineDocument(document []byte, private func(key string) bool) string {
 	if len(document) > maxOutlined {
 		return ""

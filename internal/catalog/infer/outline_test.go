@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOutline checks that an outline has the names of fields, and that names which are personal, or could say
-// something to a model, are only counted.
+// TestOutline checks that an outline has the names of fields. Names that are personal, or that could be an instruction
+// to a model, are only counted.
 func TestOutline(t *testing.T) {
 	private := func(key string) bool { return key == "Halvorsen" }
 	for document, want := range map[string]string{

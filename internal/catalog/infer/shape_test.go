@@ -65,7 +65,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestPersonalKeys checks that an object with a key that is personal is a map, of which no key is stored.
+// TestPersonalKeys checks that no key of an object is stored if one key of the object is personal. The type of the
+// object is then a map.
 func TestPersonalKeys(t *testing.T) {
 	private := func(key string) bool { return key == "Hanne" || key == "Halvorsen" }
 	for _, document := range []string{

@@ -71,14 +71,16 @@ func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMess
 	return &argumentError{e, v}
 }
 
-// argumentError is the error for arguments that do not match the tool's schema. Its message may repeat them.
+// argumentError is the error for arguments that do not match the tool's schema. Its message may contain parts of the
+// arguments.
 type argumentError struct {
 	*core.Error
-	violation *jsonschema.Violation // nil if the arguments are not one object
+	violation *jsonschema.Violation // nil if the arguments are not one JSON object
 }
 
-// withoutValues returns the error with a message that says where an argument is wrong, and neither what was given nor
-// how long it is. It is for calls in which values have replaced tokens, which the program must not learn.
+// withoutValues returns the error with a message that says where an argument is wrong, but neither repeats values nor
+// tells their length. It is for calls in which values have replaced tokens, because the program must not learn these
+// values.
 func (e *argumentError) withoutValues() *argumentError {
 	message := "the arguments are not one JSON object"
 	if v := e.violation; v != nil {

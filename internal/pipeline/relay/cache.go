@@ -138,8 +138,8 @@ func (k *AnswerCache) cachedAnswer(
 // makes its own call.
 var errGone = errors.New("the call ended")
 
-// callAndStore makes a call for all callers that wait for own, and stores its result. cached is set if an equal call
-// that ended in the meantime has stored one.
+// callAndStore makes a call for all callers that wait for own, and stores its result. cached is true if the result is
+// from the cache, because an equal call has just ended and stored it.
 func (k *AnswerCache) callAndStore(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string, own *pendingCall, wrote int,
 ) (result core.CallResult, cached bool, err error) {
@@ -150,7 +150,7 @@ func (k *AnswerCache) callAndStore(
 		k.mu.Unlock()
 		close(own.done)
 	}()
-	if value, ok := k.answers.Get(c.Server, key); ok { // an equal call has ended in the meantime
+	if value, ok := k.answers.Get(c.Server, key); ok { // an equal call ended after the caller had looked into the cache
 		return core.CallResult{Value: value}, true, nil
 	}
 	own.result, own.err = next.Call(ctx, c)

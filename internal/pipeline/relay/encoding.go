@@ -22,15 +22,15 @@ import (
 	"retort/internal/core"
 )
 
-// textReading is one way to read bytes as text.
+// textReading represents one way to read bytes as text.
 type textReading struct {
-	text     []byte            // in UTF-8
-	encoding encoding.Encoding // of the bytes; nil for UTF-8
+	text     []byte            // the text in UTF-8
+	encoding encoding.Encoding // encoding of the bytes; nil for UTF-8
 }
 
-// hideBytes hides personal data in bytes from a server, if they are text. Text in which something was hidden is
-// returned in UTF-8 with the encoding that it had, nil if that was UTF-8. Other bytes are returned as they are. It
-// returns an error for bytes that are said to be text and cannot be read.
+// hideBytes applies hide to bytes if they are text. If this changes the text, it returns the new text in UTF-8, and the
+// original encoding, which is nil for UTF-8. Otherwise it returns the bytes unchanged. It returns an error if the
+// server says that the bytes are text but they cannot be read.
 func hideBytes(mimeType string, data []byte, hide func([]byte) ([]byte, error)) ([]byte, encoding.Encoding, error) {
 	readings, readable := readText(mimeType, data)
 	if !readable {
@@ -48,6 +48,7 @@ func hideBytes(mimeType string, data []byte, hide func([]byte) ([]byte, error)) 
 	return data, nil, nil
 }
 
+// errUnreadable returns the error for a file that is said to be text but has an unknown encoding.
 func errUnreadable(mimeType string) *core.Error {
 	return core.Errorf(
 		core.KindToolError, "relay.private",
@@ -56,10 +57,10 @@ func errUnreadable(mimeType string) *core.Error {
 	).WithHint("request it in UTF-8, or with a charset in its MIME type")
 }
 
-// readText returns the ways to read bytes as text, the most likely one first. There is none if they are not text. A
-// declared encoding comes first: that of a byte order mark, of the MIME type, or of XML or HTML. Bytes in an encoding
-// of seven bits are UTF-8 as well, and are read in both ways, since a server can declare a wrong one. readable is false
-// if the bytes are said to be text and cannot be read.
+// readText returns the ways to read bytes as text, the most likely one first. It returns none if the bytes are not
+// text. A declared encoding comes first. A byte order mark, the MIME type, XML or HTML can declare one. Bytes in an
+// encoding of seven bits, such as ISO-2022-JP, are also valid UTF-8. They are read in both ways, because a server can
+// declare a wrong encoding. readable is false if the bytes are said to be text but cannot be read.
 func readText(mimeType string, data []byte) (readings []textReading, readable bool) {
 	claimed, charset := declaredText(mimeType, data)
 	add := func(e encoding.Encoding) bool {
@@ -105,8 +106,8 @@ func readText(mimeType string, data []byte) (readings []textReading, readable bo
 	return nil, !claimed
 }
 
-// declaredText reports whether a MIME type, or a declaration in the text itself, says that the bytes are text. It also
-// returns the charset that is declared.
+// declaredText reports whether a MIME type, or a declaration in the first 1,024 bytes, says that the bytes are text. It
+// also returns the declared charset in lower case, or "".
 func declaredText(mimeType string, data []byte) (isText bool, charset string) {
 	kind, parameters, err := mime.ParseMediaType(mimeType)
 	if err != nil {
@@ -134,8 +135,8 @@ var (
 	htmlDeclaration  = regexp.MustCompile(`(?i)<meta\s[^>]*\bcharset\s*=\s*["']?([\w.:-]+)`)
 )
 
-// findEncoding returns the encoding with a declared name, or nil if there is none, if the name is not known, or if it
-// is that of UTF-8.
+// findEncoding returns the encoding for the name of a charset. It returns nil if the name is empty or unknown, or if it
+// means UTF-8 or ASCII. data helps to find the byte order of UTF-16.
 func findEncoding(charset string, data []byte) encoding.Encoding {
 	switch charset {
 	case "", "utf-8", "utf8", "us-ascii", "ascii", "binary", "none", "unknown":
@@ -167,7 +168,8 @@ func isUTF7Name(charset string) bool {
 
 func isUTF8Name(charset string) bool { return charset == "utf-8" || charset == "utf8" }
 
-// markedEncoding returns the encoding that a byte order mark says, or nil.
+// markedEncoding returns the encoding for the byte order mark at the beginning of the data. It returns nil if there is
+// no mark, or if it is the mark of UTF-8.
 func markedEncoding(data []byte) encoding.Encoding {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE, 0, 0}):
@@ -180,8 +182,8 @@ func markedEncoding(data []byte) encoding.Encoding {
 	return nil
 }
 
-// decodeWith decodes bytes. It returns false if some do not fit the encoding. With tolerant set, one in a hundred
-// characters may not fit, and U+FFFD replaces it.
+// decodeWith decodes data into UTF-8. U+FFFD replaces bytes that do not fit the encoding. It returns false if there are
+// such bytes. If tolerant is true, it accepts one of them, and one more for each hundred characters.
 func decodeWith(e encoding.Encoding, data []byte, tolerant bool) ([]byte, bool) {
 	text, err := e.NewDecoder().Bytes(data)
 	if err != nil {
@@ -191,8 +193,8 @@ func decodeWith(e encoding.Encoding, data []byte, tolerant bool) ([]byte, bool) 
 	return text, wrong == 0 || tolerant && wrong <= 1+utf8.RuneCount(text)/100
 }
 
-// guessUTF16 returns UTF-16 in the byte order that the bytes of value 0 in a sample suggest, since most have them at
-// even or at odd offsets. It returns nil if they are not UTF-16.
+// guessUTF16 returns UTF-16 in the byte order that the zero bytes suggest. In UTF-16, most zero bytes are at even
+// offsets or most are at odd offsets. It returns nil if the data is not UTF-16.
 func guessUTF16(data []byte) encoding.Encoding {
 	sample := data[:min(len(data), 64<<10)&^1]
 	even, odd := 0, 0
@@ -218,8 +220,8 @@ func guessUTF16(data []byte) encoding.Encoding {
 	return e
 }
 
-// guessEncoding returns the encoding of text in an undeclared encoding of eight bits, or nil for bytes that look like
-// no text, or are said to be a picture, sound or film.
+// guessEncoding returns the encoding of text in an undeclared encoding of eight bits. It returns nil for bytes that do
+// not look like text, and for images, sound and video.
 func guessEncoding(mimeType string, data []byte) encoding.Encoding {
 	kind, _, _ := strings.Cut(mimeType, "/")
 	if kind == "image" || kind == "audio" || kind == "video" || !isPrintable(data) {
@@ -250,8 +252,8 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// isMostlyUTF8 reports whether bytes that are not valid UTF-8 have more characters beyond ASCII in UTF-8 than bytes
-// that do not fit, as in a text with a damaged character.
+// isMostlyUTF8 reports whether data is UTF-8 with a few damaged characters. It has more valid characters beyond ASCII
+// than invalid bytes.
 func isMostlyUTF8(data []byte) bool {
 	good, bad := 0, 0
 	for i := 0; i < len(data); {
@@ -269,7 +271,8 @@ func isMostlyUTF8(data []byte) bool {
 	return good > bad && isPrintable(data)
 }
 
-// decodeUTF7 decodes UTF-7, in which Base64 of UTF-16 stands between a plus sign and a minus sign.
+// decodeUTF7 decodes UTF-7. In this encoding, characters beyond ASCII are Base64 of UTF-16, between a plus sign and a
+// minus sign.
 func decodeUTF7(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
@@ -282,7 +285,7 @@ func decodeUTF7(data []byte) []byte {
 			end++
 		}
 		units, err := base64.RawStdEncoding.DecodeString(string(data[i+1 : end]))
-		if err != nil { // the last bits are not zero
+		if err != nil { // the last bits of the Base64 are not zero
 			units, _ = base64.RawStdEncoding.DecodeString(string(data[i+1:end]) + "A")
 		}
 		if end == i+1 {
@@ -307,7 +310,8 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// isPrintable reports whether bytes have no control characters other than those that texts have.
+// isPrintable reports whether data has no control characters except tab, line feed, carriage return, form feed and
+// escape.
 func isPrintable(data []byte) bool {
 	for _, b := range data {
 		if b < ' ' && b != '\t' && b != '\n' && b != '\r' && b != '\f' && b != 0x1B {
@@ -317,7 +321,7 @@ func isPrintable(data []byte) bool {
 	return true
 }
 
-// isMostlyDense reports whether most letters beyond ASCII are Chinese, Japanese or Korean, and common ones.
+// isMostlyDense reports whether at least nine in ten characters beyond ASCII are common Chinese or Japanese ones.
 func isMostlyDense(text []byte) bool {
 	dense, all := 0, 0
 	for _, r := range string(text) {
@@ -333,8 +337,9 @@ func isMostlyDense(text []byte) bool {
 	return all >= 2 && dense*10 >= all*9
 }
 
-// hasCommonLeads reports whether most characters beyond ASCII begin with a byte in a range, if each has two bytes. The
-// common characters of an encoding are in one range, and letters of other encodings mostly in another.
+// hasCommonLeads reports whether, of the characters beyond ASCII, at least seven in ten begin with a byte from low to
+// high. It assumes that each of these characters has two bytes. The common characters of an encoding are in one such
+// range. Text in other encodings mostly has bytes outside the range.
 func hasCommonLeads(data []byte, low, high byte) bool {
 	common, all := 0, 0
 	for i := 0; i < len(data); i++ {
@@ -350,7 +355,8 @@ func hasCommonLeads(data []byte, low, high byte) bool {
 	return common*10 >= all*7
 }
 
-// hasLongRuns reports whether most letters beyond ASCII stand next to each other, as in Cyrillic words.
+// hasLongRuns reports whether at least seven in ten letters beyond ASCII stand in runs of three or more, as in Cyrillic
+// words.
 func hasLongRuns(data []byte) bool {
 	inRuns, all := 0, 0
 	for i := 0; i < len(data); {

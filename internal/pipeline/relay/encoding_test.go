@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// hideMail hides the e-mail address of the tests in a text.
+// hideMail replaces the e-mail address that the tests use by [EMAIL_1].
 func hideMail(text []byte) ([]byte, error) {
 	return bytes.ReplaceAll(text, []byte("hanne@corp.example"), []byte("[EMAIL_1]")), nil
 }
@@ -31,7 +31,8 @@ func encoded(t testing.TB, e encoding.Encoding, text string) []byte {
 	return data
 }
 
-// TestEncodings checks that text in each encoding is read, by its mark, by what is declared or by its form.
+// TestEncodings checks that text is read in each encoding. The encoding is found by the byte order mark, by a
+// declaration, or by the bytes themselves.
 func TestEncodings(t *testing.T) {
 	little, big := xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM), xunicode.UTF16(xunicode.BigEndian, xunicode.IgnoreBOM)
 	for _, c := range []struct {
@@ -55,7 +56,7 @@ func TestEncodings(t *testing.T) {
 		{"Name;Müller", "", xunicode.UTF16(xunicode.BigEndian, xunicode.UseBOM)},
 		{"Müller", "", utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)},
 		{"Müller", "text/plain; charset=utf-8", encoding.Nop},
-		{"Müller", "text/plain; charset=utf-16", encoding.Nop}, // a wrong declaration
+		{"Müller", "text/plain; charset=utf-16", encoding.Nop}, // the declaration is wrong: it is UTF-8
 		{"Mueller", "text/plain; charset=utf-16le", encoding.Nop},
 		{"Mueller", "text/plain; charset=made-up", encoding.Nop},
 		{`<?xml version="1.0" encoding="iso-8859-2"?><a>Świątek</a>`, "application/xml", charmap.ISO8859_2},
@@ -69,7 +70,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestDamagedText checks that bytes which do not fit an encoding do not hide the rest of the text.
+// TestDamagedText checks that personal data is hidden in a text that has some bytes that do not fit its encoding.
 func TestDamagedText(t *testing.T) {
 	utf16 := encoded(t, xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM), "Müller hanne@corp.example")
 	for _, c := range []struct{ data, mime, want string }{
@@ -90,7 +91,7 @@ func TestDamagedText(t *testing.T) {
 	}
 }
 
-// TestNoText checks that bytes which are no text are passed on, unless they are said to be text.
+// TestNoText checks that binary data is passed on unchanged, but is refused if the MIME type says that it is text.
 func TestNoText(t *testing.T) {
 	picture := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe\x00 hanne@corp.example"
 	for _, mime := range []string{"image/png", "", "application/octet-stream", "application/pdf"} {
@@ -108,8 +109,8 @@ func TestNoText(t *testing.T) {
 	}
 }
 
-// TestPassedThroughBlobs checks that personal data is hidden in the bytes of an MCP result that a client gets as it is,
-// and that these bytes keep their encoding.
+// TestPassedThroughBlobs checks that personal data is hidden in the Base64 of an MCP result that a client gets
+// directly. The decoded bytes must keep their encoding.
 func TestPassedThroughBlobs(t *testing.T) {
 	little := xunicode.UTF16(xunicode.LittleEndian, xunicode.IgnoreBOM)
 	blob := func(data []byte, mime string) string {
@@ -130,7 +131,7 @@ func TestPassedThroughBlobs(t *testing.T) {
 	}
 }
 
-// openLarge returns bytes as openText reads them, and whether they are text.
+// openLarge returns data as openText reads it. isText is false if openText says that the data is not text.
 func openLarge(t *testing.T, mime string, data []byte) (text string, isText bool, err error) {
 	t.Helper()
 	open := func() io.Reader { return bytes.NewReader(data) }
@@ -146,7 +147,7 @@ func openLarge(t *testing.T, mime string, data []byte) (text string, isText bool
 	return string(all), true, err
 }
 
-// TestLargeBlobs checks that personal data is hidden in bytes that are too large for memory, in any encoding.
+// TestLargeBlobs checks that personal data is hidden in data that is too large for memory, in any encoding.
 func TestLargeBlobs(t *testing.T) {
 	for _, c := range []struct {
 		mime string
@@ -162,8 +163,8 @@ func TestLargeBlobs(t *testing.T) {
 	}
 }
 
-// TestLargeBeginnings checks bytes that are too large for memory and whose beginning is ASCII: a text in another encoding
-// is read, and what is no text is not changed, or withheld if it is said to be text.
+// TestLargeBeginnings checks data that is too large for memory and begins with ASCII. Text in another encoding is read.
+// Binary data is not changed, but it is refused if the MIME type says that it is text.
 func TestLargeBeginnings(t *testing.T) {
 	ascii, archive := strings.Repeat("name;mail\n", 10_000), strings.Repeat("a name\x00", 20_000)
 	for _, c := range []struct{ mime, data, want string }{

@@ -60,7 +60,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 			return nil, err
 		}
 		spans[i].data = hidden
-		if as != nil { // the MIME type may name the encoding
+		if as != nil { // use the original encoding again, because the MIME type may name it
 			if again, err := as.NewEncoder().Bytes(hidden); err == nil {
 				spans[i].data = again
 			}
@@ -84,7 +84,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 type byteSpan struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
-	mimeType string // of the data
+	mimeType string // MIME type of the data, or ""
 }
 
 // fillSpans returns a copy of the document in which each base64 string has new content. The function in the argument
@@ -110,7 +110,7 @@ var binaryPaths = []string{
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
-// longestPath is the number of steps of the longest of binaryPaths.
+// longestPath is the maximum number of steps in one of binaryPaths.
 const longestPath = 6
 
 // findBinary returns the base64 strings at binaryPaths, in the order of the document.
@@ -128,11 +128,11 @@ type spanWalker struct {
 	document []byte
 	dec      *json.Decoder
 	found    []byteSpan
-	last     string // the last string value
+	last     string // the last string value that was read
 }
 
-// walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
-// value in the document. Values below the depth of binaryPaths are skipped, so that deep documents need no stack. It
+// walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the value
+// in the document. It skips values deeper than longestPath, so that deeply nested documents do not need much stack. It
 // returns false at the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
@@ -175,7 +175,8 @@ func (w *spanWalker) walkValue(way []string) bool {
 	return true
 }
 
-// skipRest reads up to the end of the object or array that was just opened. It returns false at a syntax error.
+// skipRest reads up to the end of the object or array whose beginning was just read. It returns false at a syntax
+// error.
 func (w *spanWalker) skipRest() bool {
 	for depth := 1; depth > 0; {
 		token, err := w.dec.Token()

@@ -41,7 +41,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// TestDeepResults checks that the depth of a result costs no memory of the stack. The depth is that of a stack overflow.
+// TestDeepResults checks that a deeply nested result does not cause a stack overflow.
 func TestDeepResults(t *testing.T) {
 	const depth = 2_000_000
 	picture := base64.StdEncoding.EncodeToString([]byte("\x89PNG\x01\xff ada@x.io"))

@@ -240,8 +240,8 @@ func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, e
 	return f, err
 }
 
-// openText returns a reader of data as UTF-8, or nil if the data is not text. The encoding is that in which the
-// beginning of the data can be read, or the first bytes beyond ASCII if the beginning does not tell.
+// openText returns a reader that converts the data to UTF-8, or nil if the data is not text. It finds out the encoding
+// from the beginning of the data. If the beginning is ASCII, it uses the data from the first byte beyond ASCII on.
 func (l *largeAnswer) openText(open func() io.Reader, mime string, s byteSurvey) (io.Reader, error) {
 	sample, err := l.readSample(open())
 	if err != nil {
@@ -254,7 +254,7 @@ func (l *largeAnswer) openText(open func() io.Reader, mime string, s byteSurvey)
 	readings, readable := readText(mime, wholeCharacters(sample))
 	if !s.isUTF8 && len(readings) > 0 && readings[0].encoding == nil {
 		switch {
-		case !s.isPrintable: // bytes that are no text can begin like one
+		case !s.isPrintable: // binary data can begin like a text
 			readings, readable = nil, !claimed
 		case isASCII(sample):
 			if sample, err = l.sampleAt(open(), s.firstHigh); err != nil {
@@ -284,8 +284,8 @@ func (l *largeAnswer) readSample(r io.Reader) ([]byte, error) {
 	return sample[:n], err
 }
 
-// sampleAt returns the bytes of r from an offset on. If there are more of them than encodingSample, they end with a
-// line, so that no character is cut off.
+// sampleAt returns at most encodingSample bytes of r from an offset on. If r has more bytes, sampleAt cuts the result
+// at its last line break, so that it ends with a whole character.
 func (l *largeAnswer) sampleAt(r io.Reader, offset int64) ([]byte, error) {
 	if _, err := io.CopyN(io.Discard, l.contextReader(r), offset); err != nil {
 		return nil, err
@@ -297,10 +297,11 @@ func (l *largeAnswer) sampleAt(r io.Reader, offset int64) ([]byte, error) {
 	return sample, err
 }
 
-// encodingSample is how many bytes of large data are read to find out its encoding. It is a multiple of 4.
+// encodingSample is the number of bytes of large data that are read to find out its encoding. It is a multiple of 4, so
+// that no code unit of UTF-16 or UTF-32 is cut off.
 const encodingSample = 64 << 10
 
-// wholeCharacters returns data without a character of UTF-8 that is cut off at its end.
+// wholeCharacters returns data without an incomplete UTF-8 character at its end.
 func wholeCharacters(data []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
 		if c := data[len(data)-n]; utf8.RuneStart(c) {

@@ -122,15 +122,15 @@ func wholeLength(p []byte) int {
 	return len(p)
 }
 
-// byteSurvey says what bytes that are too large for memory have in common.
+// byteSurvey describes data that is too large for memory.
 type byteSurvey struct {
 	isUTF8      bool
-	isPrintable bool  // there are no control characters other than those that texts have
-	bytes       int64 // that were read
-	firstHigh   int64 // the offset of the first byte beyond ASCII, or -1
+	isPrintable bool  // the data has only control characters that texts have
+	bytes       int64 // number of bytes
+	firstHigh   int64 // offset of the first byte beyond ASCII, or -1 if all bytes are ASCII
 }
 
-// surveyBytes reads all of r.
+// surveyBytes reads all of r and describes its bytes.
 func surveyBytes(r io.Reader) (byteSurvey, error) {
 	s, rest := byteSurvey{isUTF8: true, isPrintable: true, firstHigh: -1}, 0
 	buf := make([]byte, 64<<10)
@@ -150,7 +150,7 @@ func surveyBytes(r io.Reader) (byteSurvey, error) {
 	}
 }
 
-// add adds bytes that end with a whole character.
+// add adds the next bytes. They must not end inside a UTF-8 character, except at the end of the data.
 func (s *byteSurvey) add(p []byte) {
 	s.isUTF8 = s.isUTF8 && utf8.Valid(p)
 	s.isPrintable = s.isPrintable && isPrintable(p)

@@ -59,9 +59,8 @@ func resolveTool(tools *core.Toolset, c core.ToolCall) (core.ToolCall, error) {
 	return core.ToolCall{Server: tool.Server, Tool: tool.Name, Arguments: orEmptyObject(c.Arguments)}, nil
 }
 
-// knownNamesGuard returns the guard that lets an error name only a server and a tool of the catalogue. A program
-// chooses the names in its calls, so that other names could contain personal data. Errors that name an unknown server
-// or tool lose the name.
+// knownNamesGuard returns the guard that removes the names of unknown servers and tools from errors. A program chooses
+// the names in its calls, so such names could contain personal data.
 func knownNamesGuard(tools *core.Toolset) CallGuard {
 	all := tools.WithHidden()
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
@@ -75,7 +74,8 @@ func knownNamesGuard(tools *core.Toolset) CallGuard {
 	}
 }
 
-// withKnownNames returns e with the names that the catalogue has for its server and tool, or without them.
+// withKnownNames returns e with the names of its server and tool as the catalogue spells them. It removes names that
+// the catalogue does not have.
 func withKnownNames(tools *core.Toolset, e *core.Error) *core.Error {
 	if _, ok := tools.FindExact(e.Server, e.Tool); ok || e.Server == "" && e.Tool == "" {
 		return e

@@ -16,9 +16,9 @@ type PrivacyFilter interface {
 	// Incoming returns a document or text from a server as programs may see it, with personal data replaced by
 	// tokens.
 	Incoming(server string, document []byte) ([]byte, error)
-	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to
-	// a server. If some of that data did not come from this server, crosses describes it, and the call needs
-	// approval. Otherwise crosses is "". schema is the tool's input schema; nil if there is none.
+	// Restore replaces tokens in a call's arguments by the personal data that they stand for, before the call goes to a
+	// server. If some of that data did not come from this server, crosses describes it, and the call needs approval.
+	// Otherwise crosses is "". schema is the tool's input schema, or nil if there is no schema.
 	Restore(
 		server string, arguments, schema json.RawMessage,
 	) (restored json.RawMessage, crosses string, refused *core.Error)
@@ -87,8 +87,8 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 	return path, err
 }
 
-// saveAs stores a file of a MIME type. It returns how many bytes were stored. A text in which personal data was hidden
-// is stored as UTF-8, whatever its encoding was.
+// saveAs stores a file with a MIME type. It returns the path of the file and the number of bytes in it. A text in which
+// personal data was hidden is stored in UTF-8, whatever its original encoding was.
 func (h hidingFiles) saveAs(
 	ctx context.Context, mime, suffix string, data []byte,
 ) (path string, stored int, err error) {

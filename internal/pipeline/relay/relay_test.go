@@ -287,8 +287,8 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	}
 }
 
-// TestErrorsNameKnownTools checks that errors of calls name only servers and tools of the catalogue, and no text that
-// a program has put in their place.
+// TestErrorsNameKnownTools checks that errors of calls name only servers and tools of the catalogue. A program could
+// put any other text in the place of these names.
 func TestErrorsNameKnownTools(t *testing.T) {
 	for _, c := range []struct {
 		call         core.ToolCall

@@ -140,7 +140,7 @@ func BenchmarkReplaceNested1MB(b *testing.B) {
 	benchmarkReplace(b, []byte(`{"content":[{"type":"text","text":`+string(inner)+`}]}`))
 }
 
-// BenchmarkReplaceKnown measures ReplaceValues if a thousand names, numbers and dates are known, which are not in the
+// BenchmarkReplaceKnown measures ReplaceValues with a thousand known names, numbers and dates that do not occur in the
 // document.
 func BenchmarkReplaceKnown(b *testing.B) {
 	r := seeded()

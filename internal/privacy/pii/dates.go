@@ -59,7 +59,7 @@ func dateAt(text []byte, i int) int {
 	return yearAt(text, gapEnd(text, skipByte(text, end, ',')))
 }
 
-// gapEnd returns the offset after the blank or the hyphen at i between two parts of a date.
+// gapEnd returns the offset after the gap at i between two parts of a date. A gap is one hyphen, or at most one blank.
 func gapEnd(text []byte, i int) int {
 	if next := skipByte(text, i, '-'); next > i {
 		return next
@@ -67,7 +67,7 @@ func gapEnd(text []byte, i int) int {
 	return blanksEnd(text, i, 1)
 }
 
-// ordinalEnd returns the end of the letters at i that make an ordinal of the number before them.
+// ordinalEnd returns the end of the ordinal suffix at i, for example of "th" in "4th", or i if there is none.
 func ordinalEnd(text []byte, i int) int {
 	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º", ".º", "o"} {
 		if end := i + len(letters); end < len(text) && equalFold(text[i:end], letters) {
@@ -116,7 +116,7 @@ func monthEnd(text []byte, i int) int {
 	return i
 }
 
-// isMonth reports whether a word is the name of a month in any letter case, with or without accents.
+// isMonth reports whether a word is the name or abbreviation of a month, in any letter case, with or without accents.
 func isMonth(word []byte) bool {
 	var room [64]byte
 	folded := appendFoldedWord(room[:0], word)

@@ -23,8 +23,10 @@ func (sc *textScan) findEmail(i int) int {
 	return sc.addFinding(start, end, Email)
 }
 
-// emailStart returns where the e-mail address with the @ at i begins, or i if there is none. Findings inside of the
-// address are not considered, unless its whole local part is a secret: user:secret@host.
+// emailStart returns the offset at which the e-mail address with the @ at i begins, or i if there is no address.
+// Findings inside the local part do not matter, because the address replaces them. The address begins only after a
+// finding that is the secret in user:secret@host, that began before the local part, or that is text in the form of a
+// token.
 func (sc *textScan) emailStart(i int) int {
 	start := localPart(sc.text, i, 0)
 	for n := len(sc.out); n > sc.first && sc.out[n-1].End > start; n-- {
@@ -36,7 +38,8 @@ func (sc *textScan) emailStart(i int) int {
 	return start
 }
 
-// withdraw removes the findings that begin at the offset start or later.
+// withdraw removes the findings that begin at the offset start or later, so that an e-mail address can take their
+// place.
 func (sc *textScan) withdraw(start int) {
 	n := len(sc.out)
 	for n > sc.first && sc.out[n-1].Start >= start {
@@ -51,7 +54,8 @@ func (sc *textScan) withdraw(start int) {
 	}
 }
 
-// localPart returns where the local part of an address with the @ at i begins, which is not before low.
+// localPart returns the offset at which the local part of the address with the @ at i begins. It is at least low, and
+// at most 64 bytes before i.
 func localPart(text []byte, i, low int) int {
 	low = max(low, i-64)
 	start := i

@@ -15,24 +15,24 @@ type FoundReason string
 const (
 	FoundByWords    FoundReason = "words"    // Options.Words lists the value
 	FoundByPattern  FoundReason = "pattern"  // the value matches the pattern of a custom type in Options.Types
-	FoundByForm     FoundReason = "form"     // the value itself: its format, its checksum, or words of names
-	FoundByKey      FoundReason = "key"      // the key of the JSON member that contains the value
-	FoundByContext  FoundReason = "context"  // words in the same line
-	FoundInDocument FoundReason = "document" // the rest of the document, such as the heading of a column
+	FoundByForm     FoundReason = "form"     // the value has a certain format or checksum, or contains names
+	FoundByKey      FoundReason = "key"      // the key of the JSON member says so
+	FoundByContext  FoundReason = "context"  // words in the same line say so
+	FoundInDocument FoundReason = "document" // the rest of the document says so, for example the heading of a column
 )
 
-// ExplainedValue is a personal value in a document, with the reason why it counts as personal data.
+// ExplainedValue represents a personal value in a document, with the reason why it counts as personal data.
 type ExplainedValue struct {
 	Start, End int // byte offsets in the document
 	Type       Type
-	Text       string // as a person would write it, without escapes
+	Text       string // the value without escapes, as a person would write it
 	Reason     FoundReason
 	Evidence   string // the key, the words or the pattern that the reason refers to; may be empty
 }
 
-// Explain returns the personal data that ReplaceValues finds in a document with these options, in order, each value
-// with the reason why it was found. To learn the reasons, Explain searches parts of the document again. If a value
-// occurs several times with the same type, all occurrences get the reason of the first one.
+// Explain returns the personal data that ReplaceValues finds in a document with these options, in order. For each
+// value, it also returns the reason why the value was found. To learn the reasons, Explain searches parts of the
+// document again. If a value occurs several times with the same type, all occurrences get the reason of the first one.
 func Explain(o Options, document []byte) []ExplainedValue {
 	x := &explainer{Options: o, scanner: New(o), document: document, known: map[string]ExplainedValue{}}
 	found := x.findValues()
@@ -43,15 +43,17 @@ func Explain(o Options, document []byte) []ExplainedValue {
 	return found
 }
 
+// explainer finds the reasons why values in one document count as personal data.
 type explainer struct {
 	Options
 	scanner  *Scanner
 	document []byte
 	keys     []memberKeys
-	known    map[string]ExplainedValue // by type and text
+	known    map[string]ExplainedValue // first occurrence of each value, by type and text
 }
 
-// collectingMinter implements TokenMinter. It replaces each value by a text that contains the value's number.
+// collectingMinter implements TokenMinter. It replaces each value by a text that contains the index of the value in
+// found.
 type collectingMinter struct {
 	prefix string
 	found  []FoundValue
@@ -64,8 +66,8 @@ func (m *collectingMinter) Mint(v FoundValue) (string, bool) {
 
 func (m *collectingMinter) Foreign(string) (string, bool) { return "", false }
 
-// findValues returns the values in the document without reasons. It computes their places from the places of the
-// tokens in the result of ReplaceValues, because all bytes between the tokens are unchanged.
+// findValues returns the values in the document without reasons. It computes their offsets from the offsets of the
+// tokens in the result of ReplaceValues. This is possible because all bytes between the tokens are unchanged.
 func (x *explainer) findValues() []ExplainedValue {
 	m := &collectingMinter{prefix: "[V"}
 	for bytes.Contains(x.document, []byte(m.prefix)) {
@@ -73,7 +75,7 @@ func (x *explainer) findValues() []ExplainedValue {
 	}
 	replaced := x.scanner.ReplaceValues(x.document, nil, m)
 	var found []ExplainedValue
-	at, offset := 0, 0 // places in replaced and in the document
+	at, offset := 0, 0 // offsets in replaced and in document
 	for {
 		i := bytes.Index(replaced[at:], []byte(m.prefix))
 		if i < 0 {
@@ -96,6 +98,7 @@ func (x *explainer) findValues() []ExplainedValue {
 	}
 }
 
+// addReason sets the reason and the evidence of a value. It copies both from the first occurrence of the same value.
 func (x *explainer) addReason(v *ExplainedValue) {
 	id := string(v.Type) + "\x00" + v.Text
 	if first, ok := x.known[id]; ok {
@@ -106,6 +109,7 @@ func (x *explainer) addReason(v *ExplainedValue) {
 	x.known[id] = *v
 }
 
+// findReason returns the reason why a value counts as personal data, and the evidence for it.
 func (x *explainer) findReason(v *ExplainedValue) (FoundReason, string) {
 	for _, word := range x.Words[v.Type] {
 		if strings.EqualFold(word, v.Text) {
@@ -129,7 +133,7 @@ func (x *explainer) findReason(v *ExplainedValue) (FoundReason, string) {
 	return FoundInDocument, ""
 }
 
-// isFoundIn reports whether the scanner finds a value of a type in a text that covers the bytes from start to end.
+// isFoundIn reports whether the scanner finds a value of the type t in a text that covers the bytes from start to end.
 func (x *explainer) isFoundIn(text []byte, start, end int, t Type) bool {
 	return slices.ContainsFunc(x.scanner.FindText(nil, text), func(s TypedSpan) bool {
 		return s.Type == t && s.Start <= start && s.End >= end
@@ -139,15 +143,15 @@ func (x *explainer) isFoundIn(text []byte, start, end int, t Type) bool {
 const (
 	// maxEvidenceWords bounds how many words before and after a value are tried as the reason for it.
 	maxEvidenceWords = 6
-	// maxEvidence bounds the text before and after a value that is searched for the reason, in bytes. Without it, the
-	// time for a long line would be quadratic.
+	// maxEvidence bounds the text, in bytes, that is searched before and after a value for the reason. Without it, a
+	// long line would take quadratic time.
 	maxEvidence = 2048
 )
 
-// findContext returns the words next to a value that the scanner needs to recognise it: words before the value or, if
-// they are not sufficient, words after it. It looks only in the line of the value and, in a JSON document, only in the
-// string of the value. ok is false if the scanner does not find the value there. words is empty if the scanner needs
-// words on both sides.
+// findContext returns the words next to a value that the scanner needs to recognise it. These are words before the
+// value or words after it, as few as possible. It looks only in the line of the value and, in a JSON document, only in
+// the string of the value. ok is false if the scanner does not find the value there. words is empty if the scanner
+// needs words on both sides.
 func (x *explainer) findContext(v *ExplainedValue) (words string, ok bool) {
 	borders := "\n"
 	if len(x.keys) > 0 {
@@ -170,11 +174,12 @@ func (x *explainer) findContext(v *ExplainedValue) (words string, ok bool) {
 	return "", x.isEnough(v, first, last)
 }
 
+// isEnough reports whether the scanner finds the value if it gets only the bytes from from to to.
 func (x *explainer) isEnough(v *ExplainedValue, from, to int) bool {
 	return x.isFoundIn(x.document[from:to], v.Start-from, v.End-from, v.Type)
 }
 
-// wordsBefore returns the places in a text at which its last word, its last two words and so on begin.
+// wordsBefore returns the offsets in a text at which its last word, its last two words and so on begin.
 func wordsBefore(text []byte) (starts []int) {
 	for end := len(text); end > 0 && len(starts) < maxEvidenceWords; {
 		trimmed := bytes.TrimRight(text[:end], " \t")
@@ -186,7 +191,7 @@ func wordsBefore(text []byte) (starts []int) {
 	return starts
 }
 
-// wordsAfter returns the places in a text at which its first word, its first two words and so on end.
+// wordsAfter returns the offsets in a text at which its first word, its first two words and so on end.
 func wordsAfter(text []byte) (ends []int) {
 	for start := 0; start < len(text) && len(ends) < maxEvidenceWords; {
 		rest := bytes.TrimLeft(text[start:], " \t")
@@ -203,16 +208,17 @@ func wordsAfter(text []byte) (ends []int) {
 	return ends
 }
 
+// cleanEvidence returns a text with one space between its words.
 func cleanEvidence(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
 
-// memberKeys holds the keys of the objects around a scalar of a JSON document, the innermost first. The scalar ends at
-// the offset end.
+// memberKeys holds the keys of the objects that contain a scalar of a JSON document, the innermost first. end is the
+// offset at which the scalar ends.
 type memberKeys struct {
 	end  int
 	keys []string
 }
 
-// keysOf returns the keys of the objects around a value, the innermost first.
+// keysOf returns the keys of the objects that contain a value, the innermost first.
 func (x *explainer) keysOf(v *ExplainedValue) []string {
 	i, _ := slices.BinarySearchFunc(x.keys, v.End, func(m memberKeys, end int) int { return m.end - end })
 	if i == len(x.keys) {
@@ -221,11 +227,12 @@ func (x *explainer) keysOf(v *ExplainedValue) []string {
 	return x.keys[i].keys
 }
 
-// maxKeyDepth bounds the depth of JSON whose keys are read. Deeper values are explained without their keys.
+// maxKeyDepth bounds the depth of JSON whose keys are read. findMemberKeys stops at a deeper value, so later values are
+// explained without their keys.
 const maxKeyDepth = 64
 
-// findMemberKeys returns the keys of all scalars in a document, ordered by place. It stops at the first error, so the
-// result is empty for a text.
+// findMemberKeys returns the keys of all scalars in a document, ordered by place. It stops at the first syntax error,
+// so it returns nothing for a document that is not JSON.
 func findMemberKeys(document []byte) (all []memberKeys) {
 	type level struct {
 		object, atKey bool

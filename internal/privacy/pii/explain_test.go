@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExplain checks the places and the reasons of the values in documents of different kinds.
+// TestExplain checks the offsets and the reasons of the values that Explain finds in different kinds of documents.
 func TestExplain(t *testing.T) {
 	o := Options{
 		Words: map[Type][]string{Company: {"Orionis"}},
@@ -37,7 +37,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// FuzzExplain checks that Explain finds each value at its place, in any document.
+// FuzzExplain checks that Explain returns the right offsets for each value in any document.
 func FuzzExplain(f *testing.F) {
 	for _, seed := range []string{"born 12 May 1980", `{"ssn":123456789}`, "[V0] ann@x.org [VV", `{"a":{"b":["ann@x.org"]}} {"phone":301234567}`, "\"{\\\"ssn\\\":123456789}\""} {
 		f.Add([]byte(seed))

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// appendFoldedWord appends a word to dst in the form in which known values are compared: in lower case by the rules
-// of Unicode, without accents, and without characters that are not displayed. So spellings that look alike, such as
-// composed and decomposed letters, have one form.
+// appendFoldedWord appends a word to dst in the form in which known values are compared. This form is in lower case by
+// the rules of Unicode, and has no accents and no characters that are not displayed. So spellings that look alike have
+// the same form, for example composed and decomposed letters.
 func appendFoldedWord(dst, word []byte) []byte {
 	for i := 0; i < len(word); {
 		if c := word[i]; c < utf8.RuneSelf {
@@ -34,7 +34,7 @@ func appendFoldedWord(dst, word []byte) []byte {
 	return dst
 }
 
-// appendFoldedRune appends a letter beyond ASCII in the form of appendFoldedWord. raw is its spelling.
+// appendFoldedRune appends a character beyond ASCII in the form of appendFoldedWord. raw is the UTF-8 of the character.
 func appendFoldedRune(dst []byte, r rune, raw []byte) []byte {
 	if r < tableRunes {
 		if folded := runeTable()[r]; folded > slowRune {
@@ -44,7 +44,7 @@ func appendFoldedRune(dst []byte, r rune, raw []byte) []byte {
 	return appendSlowRune(dst, r, raw)
 }
 
-// appendSlowRune works like appendFoldedRune, and does not use the table.
+// appendSlowRune works like appendFoldedRune without runeTable.
 func appendSlowRune(dst []byte, r rune, raw []byte) []byte {
 	switch {
 	case r == 'ß' || r == 'ẞ':
@@ -75,14 +75,15 @@ func appendSlowRune(dst []byte, r rune, raw []byte) []byte {
 	return dst
 }
 
-// The elements of runeTable that are no folded characters.
+// Values of runeTable with a special meaning, and the size of the table.
 const (
-	noLetter   = 0 // a mark, which separates units
-	slowRune   = 1 // a letter that is folded to none or several characters
+	noLetter   = 0 // the character belongs to no unit
+	slowRune   = 1 // the folded form is not exactly one character: appendSlowRune computes it
 	tableRunes = 0x3100
 )
 
-// runeTable maps the characters below tableRunes to their folded form, because looking up their properties is slow.
+// runeTable maps the characters below tableRunes to their folded forms. Looking up their Unicode properties for each
+// character of a text would be slow.
 var runeTable = sync.OnceValue(func() *[tableRunes]uint16 {
 	table := &[tableRunes]uint16{}
 	for r := rune(utf8.RuneSelf); r < tableRunes; r++ {
@@ -98,10 +99,10 @@ var runeTable = sync.OnceValue(func() *[tableRunes]uint16 {
 	return table
 })
 
-// isAccent reports whether r is an accent that is written as a character of its own.
+// isAccent reports whether r is an accent that combines with the letter before it.
 func isAccent(r rune) bool { return r >= 0x300 && r <= 0x36F }
 
-// isIgnorable reports whether r is not displayed, so that a text with it looks the same as one without it.
+// isIgnorable reports whether r is not displayed, so that a text with it looks the same as a text without it.
 func isIgnorable(r rune) bool {
 	switch {
 	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x3164,
@@ -113,14 +114,14 @@ func isIgnorable(r rune) bool {
 	return r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// isVariant reports whether r is another form of a letter or digit, such as a full-width one.
+// isVariant reports whether r is a variant form of a letter or digit, for example a full-width one.
 func isVariant(r rune) bool {
 	return r >= 0xFF10 && r <= 0xFFDC && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
 		r >= 0xF900 && r <= 0xFDFF || r >= 0xFE70 && r <= 0xFEFC
 }
 
-// hasUnplain reports whether withoutUnplain may change a text. It looks only for characters that the scanner does not
-// take for letters, because they would separate words.
+// hasUnplain reports whether a text has characters that withoutUnplain removes or replaces, and that would otherwise
+// divide a word. It ignores characters that the scanner counts as letters.
 func hasUnplain(text []byte) bool {
 	for i, b := range text {
 		switch b {
@@ -133,7 +134,7 @@ func hasUnplain(text []byte) bool {
 	return false
 }
 
-// withoutUnplain returns the view without the characters that are not displayed, and with plain letters and digits in
+// withoutUnplain returns the view without characters that are not displayed, and with ordinary letters and digits in
 // place of their variants.
 func (v textView) withoutUnplain() textView {
 	b := newBuilder(v)

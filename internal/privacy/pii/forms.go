@@ -6,10 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// KnownForms returns the forms in which known values of a type are compared. Two spellings that a search takes for the
-// same value have at least one form in common. The forms of a date of birth are the dates that it may mean, and those
-// of a number its digits, also without the country code. Other values have one form: their words without blanks and
-// marks, in lower case and without accents. A value without letters and digits has no form.
+// KnownForms returns the forms in which a known value of a type is compared. Two spellings that a search takes for the
+// same value have at least one form in common.
+//   - The forms of a date of birth are the dates that it may mean.
+//   - The forms of a number are its digits, and those of a phone number also its digits without the country code.
+//   - The form of any other value is its words without blanks and marks, in lower case and without accents.
+//
+// A value without letters and digits has no form.
 func KnownForms(t Type, value string) (forms []string) {
 	text := plainValue(value)
 	if t == DateOfBirth {
@@ -36,7 +39,7 @@ func KnownForms(t Type, value string) (forms []string) {
 	return []string{string(form)}
 }
 
-// piecesOf returns the units of a value in pieces of similar length and of at most maxUnits units.
+// piecesOf returns the pieces of a value. They have similar lengths and at most maxUnits units each.
 func piecesOf(units []textUnit) iter.Seq[[]textUnit] {
 	return func(yield func([]textUnit) bool) {
 		pieces := (len(units) + maxUnits - 1) / maxUnits
@@ -48,8 +51,8 @@ func piecesOf(units []textUnit) iter.Seq[[]textUnit] {
 	}
 }
 
-// KnownPieces returns the parts of a value that a search finds one by one. Most values have one part, and long ones
-// have several. A value without letters and digits has none.
+// KnownPieces returns the pieces of a value that a search finds one by one. Most values have one piece, and long values
+// have several. The result is empty for a value without letters and digits.
 func KnownPieces(value string) (pieces []string) {
 	text := plainValue(value)
 	for piece := range piecesOf(appendUnits(nil, text)) {
@@ -58,7 +61,8 @@ func KnownPieces(value string) (pieces []string) {
 	return pieces
 }
 
-// plainValue returns a value without the characters that are not displayed, and with plain letters and digits.
+// plainValue returns a value without characters that are not displayed, and with ordinary letters and digits in place
+// of their variants.
 func plainValue(value string) []byte {
 	text := []byte(value)
 	if hasUnplain(text) {
@@ -67,7 +71,8 @@ func plainValue(value string) []byte {
 	return text
 }
 
-// numberForms returns the digits of a number, and those of a phone number without the country code or the zero.
+// numberForms returns the digits of a number. For a phone number, it also returns the digits without the country code
+// or without the 0 at the beginning. It returns nil if the text is not a number.
 func numberForms(t Type, text []byte) []string {
 	var room [mostDigits]byte
 	digits := appendDigits(room[:0], text)
@@ -88,8 +93,8 @@ func numberForms(t Type, text []byte) []string {
 	return forms
 }
 
-// IsCommonWord reports whether a single word, in any letter case, does not identify anybody, because it is a common
-// word of a language, stands beside many names, such as Mr or GmbH, or has fewer than four characters.
+// IsCommonWord reports whether a single word, in any letter case, does not identify anybody. This is a common word, a
+// word that stands beside many names, for example "Mr" or "GmbH", or a word of fewer than four characters.
 func IsCommonWord(word string) bool {
 	w := []byte(word)
 	return utf8.RuneCount(w) < 4 || isStopWord(w) || isCommonWord(w)

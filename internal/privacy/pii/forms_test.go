@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestKnownForms checks that spellings of one value have a form in common, and that different values have none.
+// TestKnownForms checks that different spellings of one value have a form in common, and that different values do not.
 func TestKnownForms(t *testing.T) {
 	for _, c := range []struct {
 		typ    Type
@@ -36,7 +36,7 @@ func TestKnownForms(t *testing.T) {
 	}
 }
 
-// TestKnownPieces checks that a search finds each piece of a long value, and nothing but the pieces.
+// TestKnownPieces checks that a search for a long value finds exactly the pieces that KnownPieces returns.
 func TestKnownPieces(t *testing.T) {
 	for value, want := range map[string]int{
 		"Kwame Mensah": 1, " 'Mensah' ": 1, "🌸": 0, "北京市朝阳区建国门外大街乙十二号双子座大厦东塔": 2,

@@ -11,43 +11,44 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// KnownValues remembers names, companies and other values, so that they are found again in free text. It stores keyed
-// hashes and no text: at most 40 bytes for a name of two words. The zero value is empty and ready to use. It is safe
-// for concurrent use. A scan takes no lock, so that long texts do not delay others.
+// KnownValues remembers names, companies and other values, so that a scan finds them again in free text. It stores
+// keyed hashes and no text. A name of two words takes at most 40 bytes. The zero value is empty and ready to use. A
+// KnownValues is safe for concurrent use. A scan takes no lock, so that a long text does not delay others.
 //
-// Values are compared unit by unit, in the form of appendFoldedWord. Between the units of a value, a text may have up
-// to maxBetween blanks or marks.
+// Values are compared unit by unit, in the form that appendFoldedWord returns. units.go says what a unit is. Between
+// two units of a value, a text may have up to maxBetween blanks or marks.
 type KnownValues struct {
-	first atomic.Pointer[wordFilter] // of the first units of values
-	words wordSet
+	first atomic.Pointer[wordFilter] // contains the first unit of each value
+	words wordSet                    // contains the units and the values
 	types atomic.Pointer[[]Type]
-	kinds atomic.Uint32     // what kinds of values there are: hasWords and so on
-	heads [1000]atomic.Bool // the first three digits of known numbers
-	full  atomic.Bool       // there is no room for more values of AddExact
+	kinds atomic.Uint32     // the kinds of values in the list, as bits: hasWords and so on
+	heads [1000]atomic.Bool // whether a known number begins with these three digits
+	full  atomic.Bool       // reports that there is no room for more values of AddExact
 
 	mu    sync.RWMutex   // guards the fields below, and additions to those above
-	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
-	exact int            // number of values given to AddExact, without numbers
-	apart int            // number of values given to AddSealed, and of numbers
-	told  int            // number of values given to Add
-	most  int            // tests: the number of values for which there is room; 0 means MaxKnown
+	seen  offsets.ByHash // the values that were added; the place of a value is restOf its hash
+	exact int            // number of different values given to AddExact, without numbers
+	apart int            // number of different values given to AddSealed, and of numbers
+	told  int            // number of different values given to Add
+	most  int            // replaces MaxKnown in tests; 0 means MaxKnown
 }
 
-// The kinds of values that a KnownValues has, as bits.
+// The kinds of values in a KnownValues. A scan skips the searches for kinds that the list does not have.
 const (
-	hasWords = 1 << iota
-	hasDense // in a script without spaces between words
-	hasDates
-	hasNumbers
+	hasWords   = 1 << iota // values that consist of units, that is, all except dates and numbers
+	hasDense               // values that begin with a character for which isDense returns true
+	hasDates               // dates of birth
+	hasNumbers             // phone numbers and other values for which IsNumberType returns true
 )
 
 const (
-	// MaxKnown is the number of values for which KnownValues has room, so that it is not full before the vault of a
-	// session is. IsFull reports that there is no room. As many numbers and sealed values have room of their own,
-	// because nothing else would hide them.
+	// MaxKnown is the number of values of AddExact for which a KnownValues has room. It equals the number of values
+	// that the vault of a session can store, so that the list is not full before the vault is. Numbers and values of
+	// AddSealed have room for another MaxKnown values, because nothing else would hide them. IsFull reports that there
+	// is no room.
 	MaxKnown = 2_000_000
-	// maxEntries bounds the memory if values have many words. Two entries are usual. Together with numbers and sealed
-	// values there may be twice as many.
+	// maxEntries bounds the entries of words, and so the memory, if values have many words. A value usually has two
+	// entries. Numbers and values of AddSealed may increase the number of entries to twice this limit.
 	maxEntries = 3 * MaxKnown
 )
 
@@ -70,7 +71,7 @@ func (g *KnownValues) hasHash(h uint64) bool {
 
 func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
-// isNew reports whether a hash has not been seen before, and marks it as seen.
+// isNew reports whether a hash has not been seen before, and records that it was seen. The caller must hold mu.
 func (g *KnownValues) isNew(h uint64) bool {
 	if g.hasHash(h) {
 		return false
@@ -79,7 +80,7 @@ func (g *KnownValues) isNew(h uint64) bool {
 	return true
 }
 
-// hasValue reports whether value was already given to Add.
+// hasValue reports whether Add has already received this value in the same spelling.
 func (g *KnownValues) hasValue(value []byte) bool {
 	h := maphash.Bytes(wordSeed, value)
 	g.mu.RLock()
@@ -87,8 +88,10 @@ func (g *KnownValues) hasValue(value []byte) bool {
 	return g.hasHash(h)
 }
 
-// Add adds a value that a key has told to be personal. It ignores values that are too short, and single words that are
-// common. A single word is found where it begins with a capital.
+// Add adds a name or company that was found under a key for names or companies. It ignores values with less than 3 or
+// more than 100 bytes, values that begin with a mark, and single words for which isDistinctive returns false. A single
+// word is found where it begins with a capital or is the whole text. A value of several words is found where reachOf
+// says.
 func (g *KnownValues) Add(t Type, value string) {
 	if len(value) < 3 || len(value) > 100 {
 		return
@@ -105,15 +108,16 @@ func (g *KnownValues) Add(t Type, value string) {
 	g.putText(t, value, asName)
 }
 
-// AddExact adds a value that is found wherever it occurs as whole words, in any letter case. Some values are found only
-// in some places, because they occur in other texts too: see reachOf. The words of a person's name are found alone if
-// they are words of names: see putParts. Dates of birth are found in other spellings of the same date, and numbers
+// AddExact adds a value. Most values are found wherever they occur, in any letter case. Some values also occur in
+// ordinary texts, so they are found only in some places: see reachOf. A word of a person's name is also found alone if
+// it is a word of names: see putParts. A date of birth is found in other spellings of the same date. A number is found
 // with other separators.
 func (g *KnownValues) AddExact(t Type, value string) { g.addExact(t, value, 0, false) }
 
-// AddSealed adds a value like AddExact. If it has at least four characters, it is found everywhere, even if it is a
-// common word, because only a few values are added in this way: those of types that programs do not see. Digits only
-// are found as sealedReach says.
+// AddSealed adds a value like AddExact, for types of data that programs do not see. A value with at least four
+// characters is found everywhere except in identifiers (see isInIdentifier), even if it is a common word. This hides
+// few ordinary words, because only a few values are added in this way. Values of digits only are found where
+// sealedReach says.
 func (g *KnownValues) AddSealed(t Type, value string) {
 	if utf8.RuneCountInString(value) >= 4 {
 		g.addExact(t, value, asWord, true)
@@ -128,7 +132,7 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed boo
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted, since Add stores the hash itself
+	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted: Add records the hash itself
 		return
 	}
 	if t != DateOfBirth || !g.addDate(value) {
@@ -137,10 +141,11 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed boo
 	g.countExact(sealed)
 }
 
-// IsFull reports whether there is no room for more values of AddExact other than numbers.
+// IsFull reports whether there is no room for more values of AddExact. Numbers may still have room.
 func (g *KnownValues) IsFull() bool { return g.full.Load() }
 
-// hasRoom reports whether there is room for one more value. apart is set for numbers and sealed values.
+// hasRoom reports whether there is room for one more value. apart selects the room for numbers and sealed values
+// instead of the room for other values. The caller must hold mu.
 func (g *KnownValues) hasRoom(apart bool) bool {
 	if apart {
 		return g.apart < cmp.Or(g.most, MaxKnown) && g.words.n < 2*maxEntries
@@ -148,7 +153,7 @@ func (g *KnownValues) hasRoom(apart bool) bool {
 	return g.exact < cmp.Or(g.most, MaxKnown) && g.words.n < maxEntries
 }
 
-// countExact counts a value that was added. apart is that of hasRoom.
+// countExact counts a value that was added. apart is true for numbers and sealed values. The caller must hold mu.
 func (g *KnownValues) countExact(apart bool) {
 	if apart {
 		g.apart++
@@ -160,10 +165,11 @@ func (g *KnownValues) countExact(apart bool) {
 	}
 }
 
-// maxKinds bounds the number of types. Values of further types are found as values of the last one.
+// maxKinds bounds the number of different types. A value of a further type is found as a value of the last type.
 const maxKinds = 255
 
-// numberOf returns the number of a type in g.types, plus one.
+// numberOf returns the number that stands for a type in a wordEntry. It is the index of the type in g.types plus one,
+// because 0 means that an entry has no type. A new type is appended to g.types. The caller must hold mu.
 func (g *KnownValues) numberOf(t Type) typeNumber {
 	var types []Type
 	if known := g.types.Load(); known != nil {
@@ -187,8 +193,8 @@ func (g *KnownValues) typeOf(e wordEntry) Type {
 	return ""
 }
 
-// putText stores a value, which is found as reachOf says. reach widens that, or is asName if a single word is to be
-// found only with a capital.
+// putText stores a value that is neither a date nor a number. reach says how to decide where the value is found: 0 for
+// reachOf, asWord for sealedReach, and asName for the rules of Add.
 func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
 	text := plainValue(value)
 	var room [32]textUnit
@@ -220,11 +226,12 @@ func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
 	}
 }
 
-// isSmallHandle reports whether a value of one word in lower case may be the name of a program or an account, and not
-// of a person.
+// isSmallHandle reports whether a single word begins with a small letter and is not in the lists of names. Such a word
+// may be the name of a program or an account instead of a person, for example "lodash".
 func isSmallHandle(word []byte) bool { return isSmallLetter(word) && !isListedName(word) }
 
-// marksOf returns whether a value begins or ends with a mark, so that its token replaces the mark, too.
+// marksOf returns the flags markBefore and markAfter for a value that begins or ends with a mark. The token of such a
+// value also replaces the mark in a text, for example in "'t Hooft".
 func marksOf(text []byte, units []textUnit) (flags wordEntry) {
 	if r, _ := utf8.DecodeRune(text); units[0].start > 0 && isNameMark(r) {
 		flags |= markBefore
@@ -235,8 +242,9 @@ func marksOf(text []byte, units []textUnit) (flags wordEntry) {
 	return flags
 }
 
-// putPieces stores the units of a value. A value of more than maxUnits units is stored in pieces of similar length,
-// so that a search compares only a few units at each place of a text.
+// putPieces stores the units of a value. It divides a value of more than maxUnits units into pieces of similar length,
+// so that a search compares only a few units at each place of a text. flags say where the first piece is found. The
+// other pieces are found directly after a finding.
 func (g *KnownValues) putPieces(text []byte, units []textUnit, k typeNumber, flags wordEntry) {
 	for piece := range piecesOf(units) {
 		g.putPiece(text, piece, k, flags)
@@ -244,8 +252,8 @@ func (g *KnownValues) putPieces(text []byte, units []textUnit, k typeNumber, fla
 	}
 }
 
-// putPiece stores at most maxUnits units of a value. Its parts are stored before its first unit, because a search
-// looks for the first unit first.
+// putPiece stores a piece of a value, which has at most maxUnits units. A search looks for the first unit, then for the
+// whole piece. Scans run at the same time without a lock, so putPiece stores the entries in the reverse order.
 func (g *KnownValues) putPiece(text []byte, units []textUnit, k typeNumber, flags wordEntry) {
 	first := text[units[0].start:units[0].end]
 	h := hashUnit(first)
@@ -261,7 +269,7 @@ func (g *KnownValues) putPiece(text []byte, units []textUnit, k typeNumber, flag
 	g.indexFirst(first)
 }
 
-// indexFirst records that some value begins with this unit.
+// indexFirst records that a value begins with this unit.
 func (g *KnownValues) indexFirst(unit []byte) {
 	kinds := uint32(hasWords)
 	if r, _ := utf8.DecodeRune(unit); isDense(r) {
@@ -274,6 +282,6 @@ func (g *KnownValues) indexFirst(unit []byte) {
 	}
 }
 
-// mayBegin reports whether a value may begin with a unit that has this filterHash. It can return true although no
-// value does.
+// mayBegin reports whether a value may begin with a unit that has the filterHash h. It can return true although no
+// value begins with the unit.
 func (g *KnownValues) mayBegin(h uint64) bool { return g.first.Load().has(h) }

@@ -405,7 +405,8 @@ func (d *jsonDoc) keyID(name []byte) int32 {
 	return id
 }
 
-// isOddKey reports whether a key has characters that names of fields do not have, so that it may be a value.
+// isOddKey reports whether a key has characters that names of fields do not have, or at least four digits. Such a key
+// may itself be a value. Keys of up to five bytes are never odd.
 func isOddKey(name []byte) bool {
 	return len(name) > 5 && (bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 ||
 		bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '[') >= 0 || manyDigits(name))

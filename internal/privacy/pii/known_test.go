@@ -8,7 +8,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// TestKnownValuesAreSmall checks that a name of two words takes at most 40 bytes, and that a list that is full says so.
+// TestKnownValuesAreSmall checks that a name of two words takes at most 40 bytes. It also checks that IsFull reports a
+// full list.
 func TestKnownValuesAreSmall(t *testing.T) {
 	g := &KnownValues{}
 	const names = 50_000
@@ -33,14 +34,14 @@ func TestKnownValuesAreSmall(t *testing.T) {
 	}
 }
 
-// TestRoomEqualsThatOfVault checks that a list has room for all values of a session's vault.
+// TestRoomEqualsThatOfVault checks that a list has room for as many values as the vault of a session.
 func TestRoomEqualsThatOfVault(t *testing.T) {
 	if MaxKnown != vault.MaxEntries {
 		t.Errorf("room for %d values, but the vault has %d", MaxKnown, vault.MaxEntries)
 	}
 }
 
-// TestKnownWords checks where known values are found, and where they are not.
+// TestKnownWords checks in which places known names are found, and in which they are not.
 func TestKnownWords(t *testing.T) {
 	g := &KnownValues{}
 	for _, name := range []string{"Rose Will", "Bo Ng", "Jan van Dijkstra", "KwameMensah", "王小明", "'t Hooft Bouw"} {

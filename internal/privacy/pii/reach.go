@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// reachOf returns where a complete value is found. Most values are found anywhere. These are not, because they also
-// occur in other texts:
-//   - a value of common words only is found where it begins with a capital, or is the whole text;
-//   - a common word is found only where it begins with a capital and is the whole text;
-//   - a word of two or three letters is found where it begins with a capital, or is the whole text;
-//   - digits are found only where they are the whole text;
-//   - a few characters of a script without spaces are found only where no letters stand beside them.
+// reachOf returns the flag that says where a complete value is found. Most values get asWord and are found anywhere.
+// The following values also occur in ordinary texts and are found only in some places. In this list, "whole text" also
+// means a whole line, and any first character other than a small letter counts as a capital.
+//   - Several words that are all common, for example "Open Door", must begin with a capital or be the whole text.
+//   - A single common word, or a single letter, must begin with a capital and be the whole text.
+//   - A word of two or three letters must begin with a capital or be the whole text.
+//   - Digits must be the whole text. A number of up to four digits is never found, and reachOf returns 0.
+//   - A few characters of a script without spaces must have no letters beside them. enoughWeight says how few.
 func reachOf(t Type, text []byte, units []textUnit) wordEntry {
 	digits, common, weight := true, true, 0
 	for _, u := range units {
@@ -52,9 +53,10 @@ func reachOf(t Type, text []byte, units []textUnit) wordEntry {
 	return asWhole
 }
 
-// sealedReach returns where a value that was given to AddSealed is found. That is anywhere, unless it consists of a few
-// digits, which also occur in dates, prices and ids. A number of seven digits is found anywhere but in ids and amounts:
-// see isAllowed.
+// sealedReach returns the flag that says where a value of AddSealed is found. A value with letters is found anywhere. A
+// few digits also occur in dates, prices and ids. So digits are found anywhere only if there are at least nine of them.
+// A number of seven or eight digits is also found, except in ids and amounts: see isAllowed. Other digits are found
+// where reachOf says.
 func sealedReach(t Type, text []byte, units []textUnit) wordEntry {
 	digits := 0
 	for _, u := range units {
@@ -69,10 +71,11 @@ func sealedReach(t Type, text []byte, units []textUnit) wordEntry {
 	return reachOf(t, text, units)
 }
 
-// enoughWeight is the weight of characters that identify a value inside of a run of letters: two ideographs or
-// syllables, three kana, four letters.
+// enoughWeight is the sum of weightOf from which on the characters of a script without spaces identify a value, so that
+// it is found even with letters beside it. Two ideographs or syllables, three kana, or four other letters reach it.
 const enoughWeight = 8
 
+// weightOf returns how much a character of a script without spaces contributes to identifying a value.
 func weightOf(r rune) int {
 	switch {
 	case r >= 0x3400 || r >= 0x1100 && r < 0x1160:
@@ -83,9 +86,9 @@ func weightOf(r rune) int {
 	return 2
 }
 
-// putParts stores the words of a person's name that are found alone: those of the lists of names. If a name has such a
-// word, its other words are found too, unless they are short or common. No words are stored of what only stands under
-// the key of a name, such as GitHub Actions.
+// putParts stores the words of a person's name that are also found alone. If no word is in the lists of names, it
+// stores nothing, because the value may not be a person, for example "GitHub Actions". Otherwise it stores the listed
+// words and those for which isDistinctive returns true. It never stores common words.
 func (g *KnownValues) putParts(text []byte, units []textUnit, k typeNumber) {
 	person := false
 	for _, u := range units {
@@ -105,7 +108,7 @@ func (g *KnownValues) putParts(text []byte, units []textUnit, k typeNumber) {
 	}
 }
 
-// isListedName reports whether a word is in the lists of given and family names.
+// isListedName reports whether a word is in the lists of given names and family names, in any letter case.
 func isListedName(word []byte) bool {
 	h := wordHash(word, 0, len(word))
 	role, end := people().longestMatch(word, 0, h)
@@ -123,8 +126,8 @@ func isSmallLetter(word []byte) bool {
 
 func hasOnlyDigits(word []byte) bool { return spanEnd(word, 0, isDigit) == len(word) }
 
-// isDistinctive reports whether the single word w is distinctive enough to be searched for on its own. It must have
-// at least four characters, begin with a capital, contain no digits and not be a common word.
+// isDistinctive reports whether the single word w may be searched for on its own. It must have at least four
+// characters, begin with a capital, contain no digit, point, @, slash or underscore, and not be a common word.
 func isDistinctive(w string) bool {
 	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
@@ -132,7 +135,8 @@ func isDistinctive(w string) bool {
 	return !isStopWord([]byte(w)) && !isCommonWord([]byte(w))
 }
 
-// isStopWord reports whether w is a word of grammar, or one that commonly stands beside names, such as Mr or GmbH.
+// isStopWord reports whether w is a word of grammar, or a word that often stands beside names, for example "Mr" or
+// "GmbH".
 func isStopWord(w []byte) bool {
 	h := wordHash(w, 0, len(w))
 	if words, end := vouchers().longestMatch(w, 0, h); end == len(w) && words != 0 {
@@ -142,14 +146,15 @@ func isStopWord(w []byte) bool {
 	return end == len(w) && role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0
 }
 
-// isCommonWord reports whether w is a common word that also occurs in names, so that on its own it does not indicate
-// a person.
+// isCommonWord reports whether w is in the list of common words that also occur in names, for example "Rose". On its
+// own, such a word does not identify a person.
 func isCommonWord(w []byte) bool {
 	var room [64]byte
 	return wordLists().common[string(appendFoldedWord(room[:0], w))]
 }
 
-// wordLists returns the common words, and those names that are only used to recognise the words of a known name.
+// wordLists returns the common words, and the names that are used only to recognise the words of a known name. All
+// words are in the form that appendFoldedWord returns.
 var wordLists = sync.OnceValue(func() (lists struct{ common, names map[string]bool }) {
 	lists.common, lists.names = map[string]bool{}, map[string]bool{}
 	for w := range strings.FieldsSeq(commonWords) {

@@ -6,13 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// recalledValue represents a known value that was found in a text.
+// recalledValue represents a known value that was found in a text, from the offset start to the offset end. If end is
+// 0, nothing was found.
 type recalledValue struct {
 	start, end int
 	typ        Type
 }
 
-// FindKnown appends the values in a text that known contains, and nothing else.
+// FindKnown appends the known values in a text to dst, in order. Unlike FindText, it does not search for other personal
+// data.
 func (s *Scanner) FindKnown(dst []TypedSpan, known *KnownValues, text []byte) []TypedSpan {
 	if !known.hasEntries() {
 		return dst
@@ -46,8 +48,9 @@ func (s *Scanner) FindKnown(dst []TypedSpan, known *KnownValues, text []byte) []
 	return dst
 }
 
-// findRemembered searches for known values that begin in the word w, whose wordHash is h. It returns the offset at
-// which the scan continues, or 0 if it has found none.
+// findRemembered searches the word w for known values. A value may begin at the start of the word or inside it, and may
+// extend over the following words. h is the wordHash of w. It returns the offset at which the scan continues, or 0 if
+// it found nothing.
 func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	if w.sort&isHigh != 0 {
 		return sc.findInRun(w)
@@ -70,6 +73,7 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	return found
 }
 
+// longer returns the value that ends later in the text, or r if both end at the same offset.
 func longer(r, other recalledValue) recalledValue {
 	if other.end > r.end {
 		return other
@@ -77,8 +81,8 @@ func longer(r, other recalledValue) recalledValue {
 	return r
 }
 
-// findInRun searches for known values in a run of letters of which some are beyond ASCII. In a script without spaces,
-// there may be several.
+// findInRun searches for known values in a word with letters beyond ASCII. In a script without spaces between words,
+// the word can contain several values. It returns the offset at which the scan continues, or 0 if it found nothing.
 func (sc *textScan) findInRun(w textWord) (found int) {
 	for i := w.start; i < w.end; {
 		end := unitEnd(sc.text, i)
@@ -113,8 +117,9 @@ func (sc *textScan) findInRun(w textWord) (found int) {
 	return 0
 }
 
-// addRecalled adds a known value to the findings. Another value may begin inside of it and end after it. The part of
-// that one which is not hidden yet is then added, too.
+// addRecalled adds a known value to the findings. If another known value begins inside of r and ends after it,
+// addRecalled also adds the rest of that value, so that no part of it stays readable. It returns the offset at which
+// the scan continues, or 0 if r is empty or was not added.
 func (sc *textScan) addRecalled(r recalledValue) int {
 	if r.end == 0 || sc.addFinding(max(r.start, sc.done), r.end, r.typ) == 0 {
 		return 0
@@ -134,7 +139,8 @@ func (sc *textScan) addRecalled(r recalledValue) int {
 	return sc.done
 }
 
-// recallAt returns the longest known value that begins with the unit from start to end, whose filterHash is h.
+// recallAt returns the longest known value that begins with the unit from start to end. h is the filterHash of the
+// unit.
 func (sc *textScan) recallAt(start, end int, h uint64) (best recalledValue) {
 	for _, g := range sc.names {
 		if g.mayBegin(h) {
@@ -144,8 +150,8 @@ func (sc *textScan) recallAt(start, end int, h uint64) (best recalledValue) {
 	return best
 }
 
-// recall returns the longest known value that begins with the unit from start to end. If that is only a part of a
-// word, least is the length of the shortest part that is found on its own. Otherwise it is 0.
+// recall returns the longest value of g that begins with the unit or the part of a word from start to end. For a unit,
+// least is 0. For a part of a word, least is the minimum length in bytes at which a value of a single part is found.
 func (sc *textScan) recall(g *KnownValues, start, end, least int) (best recalledValue) {
 	h := hashUnit(sc.text[start:end])
 	e := g.words.find(h)
@@ -172,8 +178,9 @@ func (sc *textScan) recall(g *KnownValues, start, end, least int) (best recalled
 	return best
 }
 
-// recallChain returns the value of several units that has the hash h and stands from start to end. If glued is set,
-// because its last unit is a part of a word, it must be a value that is found anywhere.
+// recallChain returns the value of several units that the text has from start to end, or an empty recalledValue if
+// there is no such value or it must not be found at this place. h is the chainHash of the units. glued means that the
+// last unit is only a part of a word in the text. Then the value must have the flag asWord.
 func (sc *textScan) recallChain(g *KnownValues, h uint64, start, end int, glued bool) recalledValue {
 	e := g.words.find(h)
 	if e&isValue == 0 || glued && e&asWord == 0 || !sc.isAllowed(g, e, start, end, false) {
@@ -182,8 +189,8 @@ func (sc *textScan) recallChain(g *KnownValues, h uint64, start, end int, glued 
 	return sc.recalled(g, e, start, end)
 }
 
-// recalled returns the range of a value. If the value as it was learned begins or ends with a mark, the range includes
-// the one that stands there.
+// recalled returns a recalledValue for the value with the entry e, which the text has from start to end. If the value
+// was added with a mark at its beginning or end, the range includes a mark that stands there.
 func (sc *textScan) recalled(g *KnownValues, e wordEntry, start, end int) recalledValue {
 	if e&markBefore != 0 {
 		if c, size := utf8.DecodeLastRune(sc.text[:start]); isNameMark(c) && start-size >= sc.done {
@@ -200,13 +207,15 @@ func (sc *textScan) recalled(g *KnownValues, e wordEntry, start, end int) recall
 
 const notNameMarks = `"[]{},:\`
 
-// isNameMark reports whether a value may begin or end with the mark r. Quotes and brackets of JSON are excluded.
+// isNameMark reports whether a known value may begin or end with the mark r. Letters, blanks and the quotes and
+// brackets of JSON are excluded.
 func isNameMark(r rune) bool {
 	return r > ' ' && r != utf8.RuneError && !strings.ContainsRune(notNameMarks, r) && !isLetterRune(r) &&
 		!unicode.IsSpace(r)
 }
 
-// isAllowed reports whether a known value is to be found where it stands. single is set if it is one unit.
+// isAllowed reports whether the value with the entry e may be found from start to end. This depends on the flags of e,
+// on the first letter of the text there, and on the characters around it. single is true for a value of one unit.
 func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, single bool) bool {
 	if e&asWord != 0 {
 		if end-start < leastOpaque && hasOnlyDigits(sc.text[start:end]) {
@@ -231,15 +240,17 @@ func (sc *textScan) isAllowed(g *KnownValues, e wordEntry, start, end int, singl
 	return false
 }
 
-// isInNumber reports whether digits are a part of a number with a point, such as a price or a version.
+// isInNumber reports whether the digits from start to end belong to a number with a point, for example to a price or a
+// version.
 func (sc *textScan) isInNumber(start, end int) bool {
 	return byteAt(sc.text, start-1) == '.' && isDigitByte(byteAt(sc.text, start-2)) ||
 		byteAt(sc.text, end) == '.' && isDigitByte(byteAt(sc.text, end+1))
 }
 
-// isInIdentifier reports whether a value of one word is only a part of a name that a program uses. Words of companies
-// and addresses occur in names of fields, such as orbit_id. Words such as the password postgres also occur in names of
-// variables, such as POSTGRES_DB.
+// isInIdentifier reports whether a single word is probably a part of an identifier instead of a value of the type t.
+// Words of companies and addresses also occur in keys, for example "orbit_id". Words such as the password "postgres"
+// also occur in names of variables, for example "POSTGRES_DB". Names of people are never taken for parts of identifiers
+// here.
 func (sc *textScan) isInIdentifier(t Type, start, end int) bool {
 	word := sc.text[start:end]
 	switch {
@@ -255,7 +266,7 @@ func (sc *textScan) isInIdentifier(t Type, start, end int) bool {
 		byteAt(sc.text, end) == '_' && isAlnumByte(byteAt(sc.text, end+1))
 }
 
-// follows reports whether the last finding ends directly before start.
+// follows reports whether only blanks and marks, at most maxBetween, stand between the last finding and start.
 func (sc *textScan) follows(start int) bool {
 	if sc.done == 0 || len(sc.out) == sc.first {
 		return false
@@ -264,7 +275,7 @@ func (sc *textScan) follows(start int) bool {
 	return from == start
 }
 
-// isAlone reports whether no letter stands beside a value.
+// isAlone reports whether no letter or digit stands directly before start or at end.
 func (sc *textScan) isAlone(start, end int) bool {
 	if end < len(sc.text) && unitEnd(sc.text, end) > end {
 		return false
@@ -280,11 +291,12 @@ func (sc *textScan) isAlone(start, end int) bool {
 	return size == 0
 }
 
-// gluing marks join the words of identifiers, paths and addresses.
+// gluing lists the marks that join the words of identifiers, paths and addresses.
 const gluing = "_./\\@$#"
 
-// isGlued reports whether a word is a part of an identifier, a path or the like, because a gluing mark stands between
-// it and a letter, or in a key between it and a digit.
+// isGlued reports whether the word from start to end is a part of an identifier, a path or an address. Then one of the
+// gluing marks stands between the word and a letter. In a key of an object, the mark may also stand between the word
+// and a digit, and a hyphen directly beside the word suffices.
 func (sc *textScan) isGlued(start, end int) bool {
 	before, after, glued := byteAt(sc.text, start-1), byteAt(sc.text, end), uint8(isLetter)
 	if sc.key {
@@ -297,7 +309,8 @@ func (sc *textScan) isGlued(start, end int) bool {
 		strings.IndexByte(gluing, after) >= 0 && class[byteAt(sc.text, end+1)]&glued != 0
 }
 
-// isWhole reports whether nothing but marks and blanks stands around a word in its text, or in its line.
+// isWhole reports whether the range from start to end is the whole text or the whole line. At most maxBetween blanks
+// and marks may stand on either side.
 func (sc *textScan) isWhole(start, end int) bool {
 	for n := 0; start > 0 && sc.text[start-1] != '\n'; n++ {
 		if start--; n == maxBetween || isAlnumByte(sc.text[start]) {
@@ -313,8 +326,9 @@ func (sc *textScan) isWhole(start, end int) bool {
 	return true
 }
 
-// mayHoldValue reports whether a key needs a closer look, because it has other characters than the names of fields, or
-// a word with which a known value may begin.
+// mayHoldValue reports whether a key of an object may contain a known value of one of the lists, so that it must be
+// searched. It returns true if the key is longer than 40 bytes, has a character other than letters and underscores, or
+// has a word with which a known value may begin.
 func mayHoldValue(key []byte, names []*KnownValues) bool {
 	for i := 0; i < len(key); {
 		if class[key[i]]&(isUpper|isLower) == 0 {
@@ -340,8 +354,9 @@ func mayHoldValue(key []byte, names []*KnownValues) bool {
 	return len(key) > 40
 }
 
-// claimKnownNumber adds a claim for a JSON number that equals a known value, and reports whether it has done so. It
-// requires all digits of a number, and at least nine under a key such as id, so that other numbers stay numbers.
+// claimKnownNumber adds a claim for a JSON number that equals a known number or date of birth. It reports whether it
+// added one. So that other numbers stay numbers, all digits of the known number are required, and under a key such as
+// "id" at least nine digits.
 func (w *documentWalker) claimKnownNumber(d *jsonDoc, node *docNode, p *docPath, digits []byte) bool {
 	n := len(digits)
 	if n < leastDigits || n > mostDigits || !w.known.has(hasNumbers|hasDates) || !hasOnlyDigits(digits) {

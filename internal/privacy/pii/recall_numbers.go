@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// civilDate represents a date: the year, the month and the day.
+// civilDate represents a date. From the highest bits down, it holds the year, four bits for the month and five bits for
+// the day. 0 means that there is no date.
 type civilDate uint32
 
 func makeDate(year, month, day int) civilDate {
@@ -21,10 +22,12 @@ func (d civilDate) hash() uint64 {
 	return maphash.Bytes(wordSeed, []byte{'@', byte(d), byte(d >> 8), byte(d >> 16)})
 }
 
-// datesRead lists the dates that a text may mean, because the order of day and month is not always known.
+// datesRead lists the dates that a text may mean. There can be several, because the order of day and month is not
+// always known. Unused elements are 0.
 type datesRead [3]civilDate
 
-// addDate adds a date of birth. It returns false if the value is not a date that readDate understands.
+// addDate adds all dates that a date of birth may mean. It returns false if value contains no date that readDate
+// understands. The caller must hold mu.
 func (g *KnownValues) addDate(value string) bool {
 	dates, ok := datesIn(plainValue(value))
 	if !ok {
@@ -40,7 +43,7 @@ func (g *KnownValues) addDate(value string) bool {
 	return true
 }
 
-// datesIn returns the dates that the first date in a value may mean, and whether there is one.
+// datesIn returns the dates that the first date in a value may mean. It returns false if the value contains no date.
 func datesIn(value []byte) (datesRead, bool) {
 	for i := range value {
 		if i > 0 && isAlnumByte(value[i-1]) || !isAlnumByte(value[i]) {
@@ -62,7 +65,8 @@ func (g *KnownValues) hasDate(dates datesRead) bool {
 	return false
 }
 
-// recallDigits searches for a known number or date that begins with the digits w in a word.
+// recallDigits returns the known number or date that begins with the digits w, or an empty recalledValue. w is a run of
+// digits inside a word, for example in "ref4111111111111111".
 func (sc *textScan) recallDigits(w textWord) (r recalledValue) {
 	if sc.kinds&hasNumbers != 0 {
 		r = sc.recallNumber(w)
@@ -73,7 +77,7 @@ func (sc *textScan) recallDigits(w textWord) (r recalledValue) {
 	return r
 }
 
-// recallDate searches for a known date of birth that begins with the word w.
+// recallDate returns the known date of birth that begins with the word w, or an empty recalledValue.
 func (sc *textScan) recallDate(w textWord) recalledValue {
 	before := class[byteAt(sc.text, w.start-1)]
 	dates, end := readDate(sc.text, w.start, sc.opaque || before&(isUpper|isLower) != 0)
@@ -85,8 +89,8 @@ func (sc *textScan) recallDate(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// mayBeDate reports whether a date may begin with the word w that has digits, such as 10, 10th, 1o, 1960, 19600110 or
-// 19600110T0815.
+// mayBeDate reports whether a date may begin with the word w. It is for words with digits, for example "10", "10th",
+// "1o", "1960", "19600110" or "19600110T0815".
 func mayBeDate(text []byte, w textWord) bool {
 	next := byteAt(text, w.end)
 	switch n := w.end - w.start; {
@@ -101,8 +105,9 @@ func mayBeDate(text []byte, w textWord) bool {
 	}
 }
 
-// readDate reads the date at i and returns the dates that it may mean. The end is 0 if there is no date. If opaque is
-// set, because versions and ids are to be expected, the date must have a year of four digits.
+// readDate reads the date at i. It returns the dates that it may mean and the offset of its end, which is 0 if there is
+// no date. opaque is true where versions and ids are to be expected. Then the year must have four digits, and it must
+// be first if the date has no separators.
 func readDate(text []byte, i int, opaque bool) (dates datesRead, end int) {
 	if isDigitByte(byteAt(text, i)) {
 		var g digitGroups
@@ -127,7 +132,7 @@ func readDate(text []byte, i int, opaque bool) (dates datesRead, end int) {
 	return readNamedMonth(text, i, end), end
 }
 
-// readNamedMonth reads a date that contains the name of a month.
+// readNamedMonth reads the date from i to end, which contains the name of a month.
 func readNamedMonth(text []byte, i, end int) (dates datesRead) {
 	year, month, day := 0, 0, 0
 	for i < end {
@@ -148,7 +153,8 @@ func readNamedMonth(text []byte, i, end int) (dates datesRead) {
 	return dates
 }
 
-// readDigits reads a date of eight digits. If opaque is set, the year must be first.
+// readDigits reads a date of eight digits without separators. The year may be first or last. If opaque is true, it must
+// be first.
 func readDigits(d []byte, opaque bool) (dates datesRead) {
 	dates[0] = makeDate(parseNumber(d[:4]), parseNumber(d[4:6]), parseNumber(d[6:]))
 	if !opaque {
@@ -158,10 +164,10 @@ func readDigits(d []byte, opaque bool) (dates datesRead) {
 	return dates
 }
 
-// latestYear is the last year, of this century, that two digits mean. From the next one on they mean the last century.
+// latestYear is the latest year of this century that two digits mean: 30 means 2030, and 31 means 1931.
 const latestYear = 30
 
-// dates returns the dates that three groups of digits may mean.
+// dates returns the dates that the first three groups of digits may mean.
 func (g *digitGroups) dates() (all datesRead) {
 	d := g.digits[:]
 	a, b, c := int(g.len[0]), int(g.len[1]), int(g.len[2])
@@ -183,7 +189,8 @@ func (g *digitGroups) dates() (all datesRead) {
 	return all
 }
 
-// monthOf returns the number of a month from its name or abbreviation, or 0.
+// monthOf returns the number of a month, 1 to 12, from its name or abbreviation in one of several languages. It returns
+// 0 for other words.
 func monthOf(name []byte) int {
 	var room [64]byte
 	folded := string(appendFoldedWord(room[:0], name))
@@ -196,7 +203,7 @@ func monthOf(name []byte) int {
 	return monthStarts[folded[:3]]
 }
 
-// monthStarts maps the first letters of the names in monthNames to the months.
+// monthStarts maps the first three letters of the names in monthNames to the numbers of the months.
 var monthStarts = map[string]int{
 	"jan": 1, "gen": 1, "ene": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "maa": 3, "apr": 4, "avr": 4,
 	"abr": 4, "kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6, "jui": 6, "giu": 6, "cze": 6,
@@ -205,23 +212,24 @@ var monthStarts = map[string]int{
 	"gru": 12,
 }
 
-// IsNumberType reports whether values of a type are numbers, so that they are compared by their digits.
+// IsNumberType reports whether the values of a type are numbers, which are compared only by their digits.
 func IsNumberType(t Type) bool { return t == Phone || t == CreditCard || t == SSN || t == NationalID }
 
 const (
-	leastDigits = 7  // of a known number
-	leastOpaque = 9  // the same, under a key of ids, counts or prices
-	mostDigits  = 24 // the same, at most
+	leastDigits = 7  // minimum number of digits of a known number
+	leastOpaque = 9  // the same where ids, counts and prices are to be expected
+	mostDigits  = 24 // maximum number of digits of a known number
 )
 
-// NumberDigits returns the digits of a number that identify it: without separators, without the prefix 00, and without
-// a zero in brackets. It returns "" if the value is not a number of 7 to 24 digits.
+// NumberDigits returns the digits of a number by which it is compared with others. It leaves out separators, the prefix
+// 00 and a zero in brackets, as in "+49 (0)89". It returns "" if the value contains a letter or does not have 7 to 24
+// digits.
 func NumberDigits(value string) string {
 	var room [mostDigits]byte
 	return string(appendDigits(room[:0], []byte(value)))
 }
 
-// appendDigits appends what NumberDigits returns to dst, which must be empty.
+// appendDigits appends the result of NumberDigits to dst, which must be empty. It returns nil instead of "".
 func appendDigits(dst, value []byte) []byte {
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
@@ -251,8 +259,9 @@ func appendDigits(dst, value []byte) []byte {
 	return dst
 }
 
-// addNumber adds a number, so that it is found with any separators. A phone number that begins with a country code is
-// stored without it, and found with and without it. It returns false if the value is no number of a type of numbers.
+// addNumber adds a number, so that it is found with any separators. It stores a phone number that begins with + or 00
+// without its country code if at least eight digits remain. Then the number is found with and without the code.
+// addNumber returns false if values of the type are not numbers, or if NumberDigits does not accept value.
 func (g *KnownValues) addNumber(t Type, value string) bool {
 	if !IsNumberType(t) {
 		return false
@@ -280,7 +289,8 @@ func (g *KnownValues) addNumber(t Type, value string) bool {
 	return true
 }
 
-// codeLength returns the length of the country code with which the digits of a phone number begin.
+// codeLength returns the length of the country code with which the digits of a phone number begin. If they begin with
+// no known code, it returns the number of digits.
 func codeLength(digits []byte) int {
 	codes := allTables().phones.codes
 	for n := 1; n <= 3; n++ {
@@ -304,8 +314,8 @@ func hashNumber(digits []byte) uint64 {
 	return maphash.Bytes(wordSeed, append(append(room[:0], '#'), digits...))
 }
 
-// number returns the entry of a known number, or 0. The entry has the flag asWord if the digits are complete. The
-// country code of a number that is stored without it may be any.
+// number returns the entry of a known number, or 0. The entry has the flag asWord if digits are the complete number. If
+// the number is stored without its country code, the digits may begin with any country code.
 func (g *KnownValues) number(digits []byte) wordEntry {
 	e := g.storedNumber(digits)
 	if e&asWord == 0 && len(digits) > leastDigits {
@@ -323,8 +333,9 @@ func (g *KnownValues) storedNumber(digits []byte) wordEntry {
 	return g.words.find(hashNumber(digits))
 }
 
-// recallNumber searches for a known number that begins with the word w, which consists of digits. Beside letters, and
-// after the point of a decimal or a version, it requires more digits.
+// recallNumber returns the known number that begins with the word w, which consists of digits, or an empty
+// recalledValue. Next to a letter, it requires at least nine digits. Under a key for ids and after a decimal point, it
+// also requires that all groups of digits that follow w belong to the number, so that parts of other numbers stay.
 func (sc *textScan) recallNumber(w textWord) recalledValue {
 	next := byteAt(sc.text, w.end)
 	if w.end-w.start < leastDigits && sepOf[next] == 0 && next != ')' && next != '(' && next < utf8.RuneSelf {
@@ -354,8 +365,9 @@ func (sc *textScan) recallNumber(w textWord) recalledValue {
 	return recalledValue{}
 }
 
-// groupsKnown returns how many of the groups at the beginning form a known number of at least least digits, and the
-// number's type. If all is set, all groups must.
+// groupsKnown returns how many groups of n, from the first on, form a known number with at least least digits. It also
+// returns the type of the number. If all is true, only all groups together count. The results are 0 and "" if there is
+// no such number.
 func (sc *textScan) groupsKnown(g *KnownValues, n *digitGroups, least int, all bool) (int, Type) {
 	total := n.total
 	for k := n.n; k > 0; k-- {
@@ -375,8 +387,8 @@ func (sc *textScan) groupsKnown(g *KnownValues, n *digitGroups, least int, all b
 	return 0, ""
 }
 
-// numberType returns the type of a known number of at least least digits, or "". The digits may begin with 00, and
-// those of a phone number without a country code with 0.
+// numberType returns the type of the known number with these digits, or "". There must be at least least digits. They
+// may begin with 00. Those of a phone number that is stored without its country code may begin with a 0.
 func (g *KnownValues) numberType(digits []byte, least int) Type {
 	if len(digits) < least {
 		return ""

@@ -5,14 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// shortestStem is the length, in bytes, of the shortest word that is found with an ending.
+// shortestStem is the minimum length, in bytes, of a word that is also found with an ending, for example "Müller" in
+// "Müllers". The ending does not count. It is also the minimum length of a value that is found as a part of an ordinary
+// word: see leastPart.
 const shortestStem = 4
 
-// leastInIDs is the length of the shortest part that is found in a word that may be an id or data.
+// leastInIDs is the minimum length, in bytes, of a value that is found as a part of a word that may be an id or data.
 const leastInIDs = 6
 
-// recallStem returns the known value of one unit that the unit from start to end consists of, together with an ending:
-// Müllers, Mensah3. least is that of recall. high is set if the unit may have letters beyond ASCII.
+// recallStem returns the known value that the text has from start to end together with an ending, or an empty
+// recalledValue. For example, it finds "Müller" in "Müllers" and "Mensah" in "Mensah3". It finds only values of one
+// unit. least means the same as in recall. high is true if there may be letters beyond ASCII.
 func (sc *textScan) recallStem(start, end, least int, high bool) (best recalledValue) {
 	stem := stemEnd(sc.text, start, end)
 	if stem-start < shortestStem {
@@ -31,7 +34,8 @@ func (sc *textScan) recallStem(start, end, least int, high bool) (best recalledV
 	return best
 }
 
-// unitHash returns the filterHash of the unit from start to end.
+// unitHash returns the filterHash of the unit from start to end. It is faster if high is false, which means that the
+// unit is ASCII.
 func (sc *textScan) unitHash(start, end int, high bool) uint64 {
 	if high {
 		return filterHash(sc.text[start:end])
@@ -39,7 +43,8 @@ func (sc *textScan) unitHash(start, end int, high bool) uint64 {
 	return wordHash(sc.text, start, end)
 }
 
-// stemEnd returns the end of a unit without an s or digits at its end, or 0 if it has none of these.
+// stemEnd returns the offset at which a unit ends if an s, or else all digits, are cut off at its end. It returns 0 if
+// there is nothing to cut off.
 func stemEnd(text []byte, start, end int) int {
 	if text[end-1]|0x20 == 's' {
 		return end - 1
@@ -54,7 +59,8 @@ func stemEnd(text []byte, start, end int) int {
 	return stem
 }
 
-// findInMixedWord searches for known values in the word w, which is ASCII and has letters, behind the last finding.
+// findInMixedWord searches the word w for known values, from the end of the last finding on. The word is ASCII and has
+// letters. It returns the offset at which the scan continues, or 0 if it found nothing.
 func (sc *textScan) findInMixedWord(w textWord) (found int) {
 	switch {
 	case w.sort&(isLower|isUpper) == isLower|isUpper:
@@ -73,8 +79,9 @@ func (sc *textScan) findInMixedWord(w textWord) (found int) {
 	return max(found, sc.findInID(w))
 }
 
-// findInID searches for known values in a word of digits and letters in one case: x1dubois. Numbers
-// have at least leastOpaque digits, or end the word.
+// findInID searches a word of digits and letters of one case for known values, for example "x1dubois". A number must
+// have at least leastOpaque digits or be the end of the word. It returns the offset at which the scan continues, or 0
+// if it found nothing.
 func (sc *textScan) findInID(w textWord) (found int) {
 	for i := max(w.start, sc.done) + leastInIDs - 1; i < w.end; i += leastInIDs {
 		part := sc.partAround(w, i)
@@ -92,7 +99,8 @@ func (sc *textScan) findInID(w textWord) (found int) {
 	return found
 }
 
-// partAround returns the digits or the letters around i in the word w, behind the last finding.
+// partAround returns the run of digits or of ASCII letters around the offset i. It does not extend beyond the start of
+// w or into the last finding.
 func (sc *textScan) partAround(w textWord, i int) textWord {
 	start, sort := i, uint8(isDigit)
 	if !isDigitByte(sc.text[i]) {
@@ -104,8 +112,8 @@ func (sc *textScan) partAround(w textWord, i int) textWord {
 	return textWord{start, spanEnd(sc.text, i, sort), sort}
 }
 
-// findInParts searches for known values that begin with a part of the word w: KwameMensahHanneDubois, TeamMensah,
-// ref4111111111111111.
+// findInParts searches for known values that begin with a part of the word w, for example in "KwameMensahHanneDubois",
+// "TeamMensah" or "ref4111111111111111". It returns the offset at which the scan continues, or 0 if it found nothing.
 func (sc *textScan) findInParts(w textWord) (found int) {
 	start, least := max(w.start, sc.done), leastPart(w)
 	end := partEnd(sc.text, start)
@@ -130,14 +138,15 @@ func (sc *textScan) findInParts(w textWord) (found int) {
 	return found
 }
 
-// isPrefix reports whether a part of a word may be that of a name with an inner capital, such as McDonald or FitzRoy.
+// isPrefix reports whether a part of a word may be the beginning of a name with a capital inside, for example of
+// "McDonald" or "FitzRoy".
 func isPrefix(part []byte) bool {
 	n := len(part)
 	return n >= 2 && n <= 4 && class[part[0]]&isUpper != 0 && class[part[1]]&isLower != 0
 }
 
-// leastPart returns the length of the shortest part of the word w that is found on its own. In words that may be ids
-// or data, short parts are names by chance.
+// leastPart returns the minimum length, in bytes, of a value that is found as a part of the word w. It is larger for
+// words that may be ids or data, because short parts of these are equal to names by chance.
 func leastPart(w textWord) int {
 	if n := w.end - w.start; n > 48 || n > 12 && w.sort&isDigit != 0 {
 		return leastInIDs
@@ -145,16 +154,18 @@ func leastPart(w textWord) int {
 	return shortestStem
 }
 
-// recallAfterDigits returns the known value that the word w begins with after its digits: 3mensah.
+// recallAfterDigits returns the known value that follows the digits at the beginning of the word w, for example in
+// "3mensah", or an empty recalledValue.
 func (sc *textScan) recallAfterDigits(w textWord) recalledValue {
 	start := spanEnd(sc.text, w.start, isDigit)
 	if end := spanEnd(sc.text, start, isLetter); end < w.end && end-start < shortestStem {
-		return recalledValue{} // most ids
+		return recalledValue{} // this excludes most ids
 	}
 	return sc.recallPart(start, w.end, leastPart(w), w.sort)
 }
 
-// recallPart returns the longest known value that begins with the part of a word from start to end.
+// recallPart returns the longest known value that begins with the part of a word from start to end, or an empty
+// recalledValue. least means the same as in recall. sort holds the classes of the bytes in the word.
 func (sc *textScan) recallPart(start, end, least int, sort uint8) (best recalledValue) {
 	if end-start < 2 {
 		return best
@@ -173,8 +184,9 @@ func (sc *textScan) recallPart(start, end, least int, sort uint8) (best recalled
 	return best
 }
 
-// recallLast returns the known value of several units that ends in the unit from from to to: before an ending, or after
-// one or two parts of a word. before is the hash of the units before it.
+// recallLast returns the known value of several units whose last unit is the beginning of the unit from from to to, or
+// an empty recalledValue. The last unit may be followed by an ending, or may consist of one or two parts of the word.
+// before is the chainHash of the other units, and start is their offset.
 func (sc *textScan) recallLast(g *KnownValues, before uint64, start, from, to int) recalledValue {
 	if stem := stemEnd(sc.text, from, to); stem > from {
 		if r := sc.recallChain(g, chainHash(before, hashUnit(sc.text[from:stem])), start, stem, false); r.end > 0 {
@@ -192,7 +204,7 @@ func (sc *textScan) recallLast(g *KnownValues, before uint64, start, from, to in
 	return recalledValue{}
 }
 
-// isUnitAt reports whether a character of a unit is at i.
+// isUnitAt reports whether the character at i can belong to a unit.
 func isUnitAt(text []byte, i int) bool {
 	if i >= len(text) || text[i] < utf8.RuneSelf {
 		return isAlnumByte(byteAt(text, i))
@@ -201,7 +213,8 @@ func isUnitAt(text []byte, i int) bool {
 	return n > 0
 }
 
-// nextPart returns the next unit at i. If glued is set, and i is in a word, it returns the next part of the word.
+// nextPart returns what nextUnit returns for i. If glued is true and i is inside a word, it returns the next part of
+// this word instead.
 func (sc *textScan) nextPart(i int, glued bool) (start, end int) {
 	if glued && isUnitAt(sc.text, i) {
 		if r, _ := utf8.DecodeLastRune(sc.text[:i]); !isDense(r) {
@@ -211,8 +224,8 @@ func (sc *textScan) nextPart(i int, glued bool) (start, end int) {
 	return nextUnit(sc.text, i)
 }
 
-// partEnd returns the end of the part of a word at i: of its digits, or of its letters up to the next capital after a
-// small letter.
+// partEnd returns the end of the part of a word that begins at i. Digits are one part. Letters are one part up to the
+// next capital that follows a small letter. So "McDonald" has the parts "Mc" and "Donald".
 func partEnd(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		return spanEnd(text, i, isDigit)
@@ -224,7 +237,7 @@ func partEnd(text []byte, i int) int {
 	return max(j, i+1)
 }
 
-// mixedPartEnd returns what partEnd does for letters of which some are beyond ASCII.
+// mixedPartEnd works like partEnd for letters of which some are beyond ASCII.
 func mixedPartEnd(text []byte, i int) int {
 	small := false
 	for j := i; j < len(text); {
@@ -248,8 +261,9 @@ func mixedPartEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// isAllowedAlone reports whether a known value of one unit is to be found where it stands. least is that of recall. A
-// part of a word must be found anywhere, and must not be a word of an identifier.
+// isAllowedAlone reports whether the value of one unit with the entry e may be found from start to end. least means the
+// same as in recall. A part of a word must have the flag asWord. If a letter stands beside it, it must be a name,
+// because other values also are words of identifiers, for example the company "Orbit" in "OrbitClient".
 func (sc *textScan) isAllowedAlone(g *KnownValues, e wordEntry, start, end, least int) bool {
 	if least == 0 {
 		return sc.isAllowed(g, e, start, end, true)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGluedValues checks which known values are found that stand in a word with others, or beside a digit.
+// TestGluedValues checks which known values are found as a part of a word, for example in "TeamMensah" or "3Mensah".
 func TestGluedValues(t *testing.T) {
 	full := knownValues{Name: {"Kwame Mensah", "Hanne Dubois", "José Müller", "Ronald McDonald", "Élodie Öz"}}
 	one := knownValues{Name: {"Mensah", "Müller", "Bo", "Rose", "Anna"}, Company: {"Orbit"}}
@@ -28,8 +28,8 @@ func TestGluedValues(t *testing.T) {
 	})
 }
 
-// TestJoinedNames checks that nothing of many names is left if they stand in one word, or with blanks only inside of
-// the names.
+// TestJoinedNames checks that many names in one long word are hidden completely. It also checks names with a blank
+// between given name and family name, but without a blank between one name and the next.
 func TestJoinedNames(t *testing.T) {
 	g := &KnownValues{}
 	var joined, spaced strings.Builder
@@ -45,8 +45,8 @@ func TestJoinedNames(t *testing.T) {
 	}
 }
 
-// TestSmallLettersInKeys checks that a name in small letters is found in a key, and that names of
-// fields and of variables stay.
+// TestSmallLettersInKeys checks that a name in small letters is found in a key. Names of fields and variables that
+// contain other known values must not change.
 func TestSmallLettersInKeys(t *testing.T) {
 	known := knownValues{Name: {"Mensah", "Zandstra"}, Company: {"Orbit"}, Address: {"Quuxville"}, Secret: {"quuxzork", "quuxzork7"}}
 	checkRecall(t, []recallCase{
@@ -59,8 +59,8 @@ func TestSmallLettersInKeys(t *testing.T) {
 	})
 }
 
-// TestOrdinaryTextStays checks that no known value is found in ordinary sentences and data, although many are known whose
-// words are similar, and that the data stays as it is.
+// TestOrdinaryTextStays checks that ordinary sentences and data do not change, although many known values have similar
+// words.
 func TestOrdinaryTextStays(t *testing.T) {
 	g := &KnownValues{}
 	for typ, values := range map[Type][]string{

@@ -12,9 +12,10 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// knownValues maps types to the values that a list of known values has.
+// knownValues maps types to known values.
 type knownValues map[Type][]string
 
+// list returns a KnownValues that contains the values.
 func (k knownValues) list() *KnownValues {
 	g := &KnownValues{}
 	for t, values := range k {
@@ -25,7 +26,8 @@ func (k knownValues) list() *KnownValues {
 	return g
 }
 
-// foundIn returns the values that are replaced in a document, and the document with tokens without numbers.
+// foundIn returns the values that ReplaceValues replaces in a document, separated by bars. out is the resulting
+// document, with tokens that have no numbers, for example [NAME].
 func foundIn(known knownValues, document string) (found, out string) {
 	v := newTokens()
 	out = string(New(Options{}).ReplaceValues([]byte(document), known.list(), v))
@@ -36,7 +38,7 @@ func foundIn(known knownValues, document string) (found, out string) {
 	return strings.Join(texts, "|"), regexp.MustCompile(`_\d+\]`).ReplaceAllString(out, "]")
 }
 
-// recallCase says which values are found in a document if some values are known.
+// recallCase says which values are found in a document if some values are known. want separates the values by bars.
 type recallCase struct {
 	known          knownValues
 	document, want string
@@ -51,8 +53,8 @@ func checkRecall(t *testing.T, cases []recallCase) {
 	}
 }
 
-// TestKnownInDenseScripts checks that every known value in a run of letters without spaces is found, however short, and
-// that single characters are not.
+// TestKnownInDenseScripts checks scripts without spaces between words. All known values in a run of letters are found,
+// also short ones, but single characters are not.
 func TestKnownInDenseScripts(t *testing.T) {
 	han := knownValues{Name: {"王小明", "李伟", "佐藤 さくら", "王"}, Company: {"華為"}}
 	other := knownValues{Name: {"สมชาย ใจดี", "김철수", "ジョン・スミス", "はな"}}
@@ -74,7 +76,7 @@ func TestKnownInDenseScripts(t *testing.T) {
 	})
 }
 
-// TestKnownValuesOverlap checks that a value is hidden completely if another one ends inside of it.
+// TestKnownValuesOverlap checks that two overlapping values are both hidden completely.
 func TestKnownValuesOverlap(t *testing.T) {
 	known := knownValues{Company: {"Orion Vexel Quade", "Quade Lumen Werke", "王小明", "小明李伟"}}
 	checkRecall(t, []recallCase{
@@ -84,7 +86,7 @@ func TestKnownValuesOverlap(t *testing.T) {
 	})
 }
 
-// TestRecallTakesLinearTime checks that texts which nearly match known values do not take more than linear time.
+// TestRecallTakesLinearTime checks that a search takes linear time in texts with many beginnings of known values.
 func TestRecallTakesLinearTime(t *testing.T) {
 	s, a := New(Options{}), strings.Repeat("a ", 11)
 	for unit, value := range map[string]string{
@@ -103,7 +105,7 @@ func TestRecallTakesLinearTime(t *testing.T) {
 	}
 }
 
-// TestScanTakesNoLock checks that values can be added while a text is scanned.
+// TestScanTakesNoLock checks that a scan does not wait for a goroutine that adds values.
 func TestScanTakesNoLock(t *testing.T) {
 	g := &KnownValues{}
 	g.AddExact(Name, "Hanne Müller")
@@ -114,7 +116,7 @@ func TestScanTakesNoLock(t *testing.T) {
 	}
 }
 
-// TestWordsOfNames checks which words of a known name are found alone, and where.
+// TestWordsOfNames checks which words of a known name are found alone, and in which places.
 func TestWordsOfNames(t *testing.T) {
 	known := knownValues{Name: {"Hanne Zandstra", "GitHub Actions", "Release Notes", "Rose Will", "Bo Ng", "maria rossi", "Quux Frobnitz"}}
 	checkRecall(t, []recallCase{
@@ -135,7 +137,7 @@ func TestWordsOfNames(t *testing.T) {
 	})
 }
 
-// TestCommonWords checks that a value that is a common word is found only where it is the whole text and begins with a
+// TestCommonWords checks that a value that is a common word is found only if it is the whole text and begins with a
 // capital.
 func TestCommonWords(t *testing.T) {
 	known := knownValues{Company: {"Active", "Orbit", "Open Door"}, Name: {"lodash", "Open"}, Address: {"12", "10115"}}
@@ -172,7 +174,7 @@ func TestKnownDates(t *testing.T) {
 	})
 }
 
-// TestKnownNumbers checks in which spellings known numbers are found, and that other numbers of JSON stay numbers.
+// TestKnownNumbers checks in which spellings known numbers are found, and that other JSON numbers do not change.
 func TestKnownNumbers(t *testing.T) {
 	known := knownValues{Phone: {"+1 202 555 0143", "030 23125987", "+49 (0)89 1234567", "5550199", "+1\u00a0305\u00a0555\u00a00177"}, SSN: {"536-90-4399"}}
 	checkRecall(t, []recallCase{
@@ -188,7 +190,7 @@ func TestKnownNumbers(t *testing.T) {
 	})
 }
 
-// TestNumbersBesideOthers checks that known numbers are found after letters and points, and that decimals stay.
+// TestNumbersBesideOthers checks that known numbers are found after letters and points, but not inside decimals.
 func TestNumbersBesideOthers(t *testing.T) {
 	known := knownValues{CreditCard: {"4111111111111111"}, Phone: {"5550199", "138 0013 8000"}, DateOfBirth: {"1960-01-12"}}
 	names := knownValues{CreditCard: {"4111111111111111"}, Phone: {"138 0013 8000"}, Name: {"Mensah"}}
@@ -203,7 +205,7 @@ func TestNumbersBesideOthers(t *testing.T) {
 	})
 }
 
-// TestKnownValuesInAddresses checks that an e-mail address is found as a whole if known values stand before its @.
+// TestKnownValuesInAddresses checks that an e-mail address is found completely if its local part contains known values.
 func TestKnownValuesInAddresses(t *testing.T) {
 	known := knownValues{Phone: {"13800138000"}, DateOfBirth: {"1960-01-12"}, Name: {"Kwame Mensah"}, Secret: {"hunter22"}}
 	checkRecall(t, []recallCase{
@@ -216,7 +218,7 @@ func TestKnownValuesInAddresses(t *testing.T) {
 	})
 }
 
-// TestSealedDigits checks that a sealed value of digits only is not found in dates, prices and ids that contain it.
+// TestSealedDigits checks that a sealed value of digits is not found inside dates, prices and ids.
 func TestSealedDigits(t *testing.T) {
 	g := &KnownValues{}
 	for _, v := range []string{"2024", "12345", "83920174", "123456789012", "2024-05-01", "hunter22", "status"} {
@@ -240,8 +242,8 @@ func TestSealedDigits(t *testing.T) {
 	}
 }
 
-// TestUnusualCharacters checks that emoji, characters that are not displayed, and variants of letters neither hide a
-// known value nor become a part of one.
+// TestUnusualCharacters checks that emoji, characters that are not displayed, and variants of letters do not keep a
+// known value from being found.
 func TestUnusualCharacters(t *testing.T) {
 	known := knownValues{Name: {"Hanne 🌸 Zandstra", "Ola😀", "Müller"}}
 	checkRecall(t, []recallCase{
@@ -252,7 +254,7 @@ func TestUnusualCharacters(t *testing.T) {
 	})
 }
 
-// TestManyTypes checks that values of more types than there are numbers for are found, and have a type.
+// TestManyTypes checks that found values have a type if there are more than maxKinds types.
 func TestManyTypes(t *testing.T) {
 	g := &KnownValues{}
 	types := map[Type]*regexp.Regexp{}
@@ -268,7 +270,7 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestLongValues checks that all words of a long value are hidden, and that its end alone is not taken for it.
+// TestLongValues checks that all words of a long value are hidden, but not its last words where they occur alone.
 func TestLongValues(t *testing.T) {
 	long := "Flat 3, 12 Quux Road, Upper Frobnitz, near the old mill, of the county of Zork, in the north of it"
 	known := knownValues{Address: {long}}
@@ -279,8 +281,8 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// TestRoomIsBounded checks that a list is full if its values or their words are too many, so that the caller learns of
-// it, and that a full list still has room for numbers and sealed values.
+// TestRoomIsBounded checks that a list is full if there are too many values, or too many words in them. A full list
+// must still have room for numbers and sealed values.
 func TestRoomIsBounded(t *testing.T) {
 	for name, fill := range map[string]func(g *KnownValues){
 		"values": func(g *KnownValues) { g.most = 1 },
@@ -306,7 +308,7 @@ func TestRoomIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzRecall checks that no letter of a known value is left in a text, in several spellings and among other values.
+// FuzzRecall checks that a known value is hidden completely, in several spellings and next to other values.
 func FuzzRecall(f *testing.F) {
 	f.Add("Hanne Zandstra\nZandstra Works\n王小明\n小明李伟", "of Hanne Zandstra Works and 王小明李伟", byte(1))
 	f.Add("'t Hooft Bouw\nAnna😀\nMüller, Jr.\nสมชาย ใจดี", "Müllers, Mu\u0308ller", byte(2))
@@ -332,7 +334,8 @@ func FuzzRecall(f *testing.F) {
 	})
 }
 
-// respell returns another spelling of a value that has the same folded units, or the value itself.
+// respell returns another spelling of a value, for example in capitals. It returns the value itself if the spelling
+// would change its folded units.
 func respell(v string, spelling byte) string {
 	other := []func(string) string{strings.ToUpper, strings.ToLower, norm.NFD.String, norm.NFC.String}[spelling%4](v)
 	if foldedUnits(other) != foldedUnits(v) {
@@ -349,14 +352,14 @@ func foldedUnits(v string) string {
 	return string(folded)
 }
 
-// isCertain reports whether a value is found anywhere.
+// isCertain reports whether a company with this value is found anywhere in a text, so that FuzzRecall can require it.
 func isCertain(v string) bool {
 	text := plainView([]byte(v)).withoutUnplain().text
 	units := appendUnits(nil, text)
 	return len(units) > 0 && len(units) <= maxUnits && reachOf(Company, text, units)&asWord != 0 && hasSmallGaps(text, units)
 }
 
-// hasSmallGaps reports whether few marks stand between the units of a value.
+// hasSmallGaps reports whether at most maxBetween blanks and marks stand between any two units of a value.
 func hasSmallGaps(text []byte, units []textUnit) bool {
 	for i, u := range units[1:] {
 		if start, _ := nextUnit(text, units[i].end); start != u.start {
@@ -366,7 +369,8 @@ func hasSmallGaps(text []byte, units []textUnit) bool {
 	return true
 }
 
-// checkCovered checks that findings are in order, and cover all units from start to end if certain is set.
+// checkCovered checks that findings are in order and do not overlap. If certain is true, it also checks that they cover
+// all units from start to end.
 func checkCovered(t *testing.T, document string, start, end int, found []TypedSpan, certain bool) {
 	t.Helper()
 	hidden, last := []byte(document), 0

@@ -71,16 +71,16 @@ func (w *documentWalker) releaseDocument() {
 type documentWalker struct {
 	s        *Scanner
 	known    *KnownValues
-	learned  bool // the document has told names
+	learned  bool // the document has names or companies that were added to known
 	docs     [maxInside + 1]*jsonDoc
 	inside   int
 	found    []tokenClaim // in nodes, before columns are decided
 	claims   []tokenClaim // in the order of the document
 	texts    []string     // of claims
 	escapes  bool         // the document has percent signs or ampersands
-	unplain  bool         // it may have characters that are not displayed, or variants of letters
+	unplain  bool         // the document may have characters that are not displayed, or variants of letters
 	hits     []TypedSpan  // of one text
-	key      []byte       // that is looked at
+	key      []byte       // buffer for the key that isPersonalKey searches
 	id32     [32]byte
 	names    [maxLists]*KnownValues
 	lineKeys map[string]valueMeaning
@@ -147,7 +147,8 @@ func (w *documentWalker) nextDoc() *jsonDoc {
 }
 
 // walkDocument finds the personal data of a parsed document and adds a claim for each part that a token must replace.
-// It does so in three passes: it collects names, scans the values, then decides about columns.
+// It does so in three passes: it collects names, scans the values, then decides about columns. If the collected names
+// also occur in keys, it first parses the document again. nested is true for JSON inside a string of another document.
 func (w *documentWalker) walkDocument(d *jsonDoc, nested bool) {
 	if w.collectNames(d); w.learned && w.hasNewKeys(d) {
 		d.resetFor(w.s, d.view)
@@ -196,7 +197,7 @@ func (w *documentWalker) collectNames(d *jsonDoc) {
 	}
 }
 
-// hasNewKeys reports whether a key of the document contains a name that the document itself has told.
+// hasNewKeys reports whether a key of the document is personal only since names were learned from the document itself.
 func (w *documentWalker) hasNewKeys(d *jsonDoc) bool {
 	for i, key := range d.keys {
 		if !d.means[i].scan && w.isPersonalKey(key) {
@@ -206,7 +207,7 @@ func (w *documentWalker) hasNewKeys(d *jsonDoc) bool {
 	return false
 }
 
-// isPersonalKey reports whether there is personal data in a key of an object.
+// isPersonalKey reports whether a key of an object contains a known value or other personal data.
 func (w *documentWalker) isPersonalKey(key string) bool {
 	h := textHints{key: true, opaque: true}
 	w.setHints(&h)
@@ -222,7 +223,7 @@ func (w *documentWalker) isPersonalKey(key string) bool {
 	return len(w.hits) > 0
 }
 
-// learnName remembers a name or company, so that it is also found in free text.
+// learnName adds a name or company to the known values, so that it is also found in free text.
 func (w *documentWalker) learnName(t Type, name []byte) {
 	if w.s.off[t] {
 		return
@@ -382,7 +383,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
-// setHints sets the lists of known values that a scan uses.
+// setHints sets the lists of known values that a scan searches for, and the buffer for ids.
 func (w *documentWalker) setHints(h *textHints) {
 	names := w.names[:0]
 	for _, g := range []*KnownValues{w.s.words, w.known} {

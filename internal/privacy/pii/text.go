@@ -4,19 +4,20 @@ import "encoding/binary"
 
 // textHints holds what the context of a text, such as its JSON key, implies about the text.
 type textHints struct {
-	words   uint64 // kinds of words in its key
-	opaque  bool   // an id, a hash, a version, an amount: nothing numeric is personal
-	key     bool   // it is a key of an object
-	names   []*KnownValues
-	filters [maxLists]*wordFilter // of the lists in names
-	kinds   uint32                // of the values in names: hasWords and so on
-	id32    *[32]byte             // room for one id
+	words   uint64                // kinds of words in its key
+	opaque  bool                  // the text is an id, a hash, a version or an amount: its numbers are rarely personal
+	key     bool                  // the text is a key of an object
+	names   []*KnownValues        // lists of known values to search for
+	filters [maxLists]*wordFilter // the field first of each list in names
+	kinds   uint32                // kinds of values in names, as bits: hasWords and so on
+	id32    *[32]byte             // buffer for one id
 }
 
-// maxLists is the number of lists of known values that a scan uses at most: those of the settings and of the session.
+// maxLists is the maximum number of lists of known values that a scan uses: one from the settings and one of the
+// session.
 const maxLists = 2
 
-// withNames returns the hints with the lists of known values that are to be searched for.
+// withNames returns the hints with lists of known values. The scan searches for these values.
 func (h textHints) withNames(names []*KnownValues) textHints {
 	h.names = names
 	for i, g := range names {

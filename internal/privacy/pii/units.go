@@ -6,11 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// A unit is what known values are compared by: a run of letters and digits, or one character of a script without
-// spaces between words.
+// Known values are compared unit by unit. The search for them uses these terms:
+//   - A unit is a run of letters and digits, for example "Mensah3". In a script without spaces between words, each
+//     character is a unit, for example "王".
+//   - A part of a word is its digits, or its letters up to the next capital. "KwameMensah3" has the parts "Kwame",
+//     "Mensah" and "3". See partEnd.
+//   - A piece is a part of a long value: at most maxUnits units.
+//   - A mark is a character that belongs to no unit and is not a blank, for example a hyphen.
 
-// unitEnd returns the end of the unit at i, or i itself if there is none. No unit begins with an accent or with a
-// character that is not displayed.
+// unitEnd returns the end of the unit that begins at i, or i if no unit begins there. A unit does not begin with an
+// accent or with a character that is not displayed.
 func unitEnd(text []byte, i int) int {
 	for j := i; ; {
 		if j == len(text) {
@@ -38,8 +43,9 @@ func unitEnd(text []byte, i int) int {
 	}
 }
 
-// decodeLetter decodes the letter, digit or combining mark beyond ASCII with which a text begins. n is 0 if the
-// character is none of these. Invalid bytes count as letters.
+// decodeLetter decodes the character at the beginning of a text and returns its length n in bytes. If the character is
+// not a letter, a digit or a combining mark, n is 0. Invalid bytes count as letters. Most characters that are not
+// displayed count, too, so that they do not divide a unit.
 func decodeLetter(text []byte) (r rune, n int) {
 	if class[text[0]]&isAlnum == 0 {
 		return 0, 0
@@ -61,8 +67,8 @@ func isLetterRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || isIgnorable(r)
 }
 
-// isDense reports whether r is a letter of a script without spaces between words, or of Korean, where particles follow
-// a word without a space.
+// isDense reports whether r is a letter of a script that is written without spaces between words, for example Chinese
+// or Thai. It is also true for Korean, where particles follow a word without a space.
 func isDense(r rune) bool {
 	switch {
 	case r < 0xE00:
@@ -73,7 +79,8 @@ func isDense(r rune) bool {
 	return r < 0xA000 || r >= 0xAC00 && r < 0xD7A4 || r >= 0x20000 && r < 0x40000
 }
 
-// denseEnd returns the end of the combining marks and letters at i, which belong to the letter before them.
+// denseEnd returns the end of the combining marks and Korean vowels and finals at i. They belong to the letter before
+// i.
 func denseEnd(text []byte, i int) int {
 	for i < len(text) && text[i] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRune(text[i:])
@@ -85,7 +92,7 @@ func denseEnd(text []byte, i int) int {
 	return i
 }
 
-// markEnd returns the end of the character at i, which is not part of a unit.
+// markEnd returns the end of the character at i.
 func markEnd(text []byte, i int) int {
 	if text[i] < utf8.RuneSelf {
 		return i + 1
@@ -94,10 +101,11 @@ func markEnd(text []byte, i int) int {
 	return i + n
 }
 
-// maxBetween bounds the number of blanks and marks between two units of a known value.
+// maxBetween bounds the number of blanks and marks between two units of a known value in a text.
 const maxBetween = 4
 
-// nextUnit returns the next unit at i. start is -1 if more than maxBetween blanks and marks stand before it.
+// nextUnit returns the range of the first unit at or after i. If more than maxBetween blanks and marks stand before it,
+// or the text ends, start is -1.
 func nextUnit(text []byte, i int) (start, end int) {
 	for n := 0; n <= maxBetween && i < len(text); n++ {
 		if end := unitEnd(text, i); end > i {
@@ -108,10 +116,10 @@ func nextUnit(text []byte, i int) (start, end int) {
 	return -1, i
 }
 
-// textUnit represents a unit of a value.
+// textUnit holds the byte offsets of a unit in a value.
 type textUnit struct{ start, end int }
 
-// appendUnits appends all units of a value, however many marks stand between them.
+// appendUnits appends all units of a value to dst. Any number of blanks and marks may stand between them.
 func appendUnits(dst []textUnit, value []byte) []textUnit {
 	for i := 0; i < len(value); {
 		if end := unitEnd(value, i); end > i {
@@ -126,21 +134,21 @@ func appendUnits(dst []textUnit, value []byte) []textUnit {
 // wordSeed is the key of all hashes of known values. It is random, so that nobody can choose words with equal hashes.
 var wordSeed = maphash.MakeSeed()
 
-// hashUnit returns a keyed hash of a unit in the form of appendFoldedWord.
+// hashUnit returns the keyed hash of a unit. Units with the same form of appendFoldedWord have the same hash.
 func hashUnit(unit []byte) uint64 {
 	var room [64]byte
 	return maphash.Bytes(wordSeed, appendFoldedWord(room[:0], unit))
 }
 
-// filterHash returns the wordHash of a unit in the form of appendFoldedWord.
+// filterHash returns the wordHash of a unit in the form of appendFoldedWord. The wordFilter uses this hash.
 func filterHash(unit []byte) uint64 {
 	var room [64]byte
 	folded := appendFoldedWord(room[:0], unit)
 	return wordHash(folded, 0, len(folded))
 }
 
-// chainHash returns the hash of a value's first units from the hash of all but the last of them and the hash of the
-// last unit.
+// chainHash returns the hash of a value's first units. before is the hash of all of them except the last, and unit is
+// the hashUnit of the last.
 func chainHash(before, unit uint64) uint64 {
 	return (before*0x9E3779B97F4A7C15 + 0x7F4A7C15 ^ unit) * 0xD6E8FEB86659FD93
 }

@@ -11,9 +11,10 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// FindCrossings returns the values in a call's arguments that programs see, that other servers have sent and that no
-// rule allows this server to receive. It does not return values for which isSpoken reports that the model wrote them,
-// and single words that are common words of a language. Values in percent-encoding, HTML and Base64 count as well.
+// FindCrossings returns the crossings of the values that a call's arguments contain in clear text. It considers only
+// types that programs see. A value is a crossing if other servers have sent it, this server has not, and no rule lets
+// this server receive it. FindCrossings leaves out values that the model wrote, as isSpoken reports, and single words
+// that are common words of a language. It also finds values in percent-encoding, HTML and Base64.
 func (s *Session) FindCrossings(
 	server string, arguments json.RawMessage, isSpoken func(value string) bool,
 ) (crossings []BorderCrossing) {
@@ -40,7 +41,7 @@ func (s *Session) FindCrossings(
 	return crossings
 }
 
-// addCrossing adds a crossing to a list, unless the list already has an equal one.
+// addCrossing appends a crossing to a list, unless the list already has an equal one.
 func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
 	for _, old := range list {
 		if old.Type == c.Type && old.Inside == c.Inside && slices.Equal(old.From, c.From) {
@@ -50,8 +51,8 @@ func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
 	return append(list, c)
 }
 
-// originsOf returns the other servers that have sent a value, or none if the given server has sent the value itself. If
-// it is not known who has sent the value, it returns all others that have sent values of its type.
+// originsOf returns the other servers that have sent a value. It returns nil if the given server has sent the value
+// itself. If it is not known who has sent the value, it returns all other servers that have sent values of its type.
 func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	from := s.origins.of(t, value)
 	if e, ok := s.tokens.FindValue(string(t), value); ok {
@@ -71,14 +72,15 @@ func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	return from
 }
 
-// isCommonWord reports whether a value is a single word that does not identify anybody, because it is a common word of
-// a language or has fewer than four letters.
+// isCommonWord reports whether a value is a single word of ASCII letters that does not identify anybody. Such a word is
+// a common word of a language or has fewer than four letters.
 func isCommonWord(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) &&
 		pii.IsCommonWord(value)
 }
 
-// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects, each also decoded.
+// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects. After each string and
+// key, it also returns what appendDecoded finds in it.
 func argumentTexts(document json.RawMessage) (texts []string) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
@@ -96,10 +98,12 @@ func argumentTexts(document json.RawMessage) (texts []string) {
 	}
 }
 
-// maxDecodings bounds how many encodings of a text are decoded that are nested in each other.
+// maxDecodings bounds how many nested encodings of a text are decoded, for example Base64 inside percent-encoding.
 const maxDecodings = 4
 
-// appendDecoded appends a text, and what it says if it is JSON, or has percent-encoding, HTML or Base64 in it.
+// appendDecoded appends a text and its decoded forms. If the text is JSON, these are the strings in it. Otherwise they
+// are the text without percent-encoding and HTML escapes, and the content of its Base64. most bounds the nested
+// encodings.
 func appendDecoded(texts []string, text string, most int) []string {
 	texts = append(texts, text)
 	if most == 0 {
@@ -130,7 +134,7 @@ func appendDecoded(texts []string, text string, most int) []string {
 	return texts
 }
 
-// decodedRuns returns what the runs of Base64 in a text encode, each in a line.
+// decodedRuns returns the decoded content of each run of Base64 in a text. A line break follows each content.
 func decodedRuns(text string) string {
 	var decoded []byte
 	eachBase64([]byte(text), func(_, _ int, plain []byte) bool {
@@ -140,14 +144,14 @@ func decodedRuns(text string) string {
 	return string(decoded)
 }
 
-// joinBase64 returns a text in which Base64 that is broken into lines of one length stands in one line. The last of
-// these lines may be shorter. Blanks around the lines are left out. joined is false if there are no such lines.
+// joinBase64 joins lines of Base64 that have the same length, because long Base64 is often broken into such lines. The
+// last line may be shorter. Blanks around all lines are removed. joined is false if there is nothing to join.
 func joinBase64(text string) (one string, joined bool) {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text, false
 	}
 	var out strings.Builder
-	length := 0 // of the lines of Base64 to which this line may belong
+	length := 0 // length of the lines of Base64 to which this line may belong, or 0
 	for line := range strings.Lines(text) {
 		run := strings.TrimSpace(line)
 		isRun := (len(run) >= 4 || run != "" && length > 0) && base64End([]byte(run), 0) == len(run)

@@ -15,7 +15,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// crossingsOf describes the crossings that a call with a text as its argument has.
+// crossingsOf returns the crossings of a call to a server, for example "name from crm". The call has text as its
+// argument, and code is the program of the model.
 func crossingsOf(t testing.TB, s *Session, server, text, code string) string {
 	t.Helper()
 	arguments, err := json.Marshal(map[string]string{"q": text})
@@ -30,7 +31,7 @@ func crossingsOf(t testing.TB, s *Session, server, text, code string) string {
 	return strings.Join(all, "; ")
 }
 
-// longAddress is found in two pieces.
+// longAddress has so many words that it is stored in two pieces.
 const longAddress = "1 Lindenstraße, Sonnentau Quellhorn Lindental Morgenrot Abendtau Silbersee Nordwind Ostwall Westtor Suedfeld Hochtal Tiefgrund"
 
 const people = `[{"name":"Hanne Müller","company":"Sonnentau Werke","dateOfBirth":"1960-01-10"},
@@ -92,7 +93,7 @@ func TestCrossings(t *testing.T) {
 	}
 }
 
-// wrapped returns a text in Base64, in lines of a length.
+// wrapped returns the Base64 of a text in lines of a given length.
 func wrapped(text string, length int, newline string) string {
 	var lines []string
 	for line := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString([]byte(text))), length) {
@@ -101,7 +102,8 @@ func wrapped(text string, length int, newline string) string {
 	return strings.Join(lines, newline)
 }
 
-// TestListedNames checks that a server which has sent many words of names gets no names that are composed of them.
+// TestListedNames checks that a server that has sent many given names and family names does not get other names that
+// consist of the same words.
 func TestListedNames(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", people)
@@ -116,7 +118,8 @@ func TestListedNames(t *testing.T) {
 	}
 }
 
-// TestCrossingsAfterRestart checks that the origins of values are known again after a restart.
+// TestCrossingsAfterRestart checks that a new process knows which servers have sent a value, and finds sealed values
+// that a server repeats.
 func TestCrossingsAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	openAgain := func() *Session {
@@ -147,8 +150,8 @@ func TestCrossingsAfterRestart(t *testing.T) {
 	}
 }
 
-// TestEachSpellingComesBack checks that a server gets each value as it has sent it, and that equality does not depend on
-// the spelling.
+// TestEachSpellingComesBack checks that a server gets each value in the spelling in which it sent it. Tokens for
+// different spellings of one value must count as equal.
 func TestEachSpellingComesBack(t *testing.T) {
 	s := open(t, Options{})
 	const document = `{"phone":"+1 202 555 0143","mobile":"+1-202-555-0143","tel":"+12025550143","fax":"+1 202 555 0199"}`
@@ -163,7 +166,7 @@ func TestEachSpellingComesBack(t *testing.T) {
 	}
 }
 
-// TestBase64AfterEscapes checks that personal data in Base64 is hidden after an escape of JSON.
+// TestBase64AfterEscapes checks that personal data in Base64 is hidden if an escape of JSON stands directly before it.
 func TestBase64AfterEscapes(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", people)
@@ -176,7 +179,7 @@ func TestBase64AfterEscapes(t *testing.T) {
 	}
 }
 
-// TestPersonalKeys checks which keys of objects are not stored as names of fields.
+// TestPersonalKeys checks for which keys of objects IsPersonalKey returns true.
 func TestPersonalKeys(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", people)
@@ -194,7 +197,8 @@ func TestPersonalKeys(t *testing.T) {
 	}
 }
 
-// TestHiddenTwice checks that to hide what is hidden already changes nothing, as for the effects of a dry run.
+// TestHiddenTwice checks that RedactOutgoing does not change its own result. The effects of a dry run pass through it
+// twice.
 func TestHiddenTwice(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", people)

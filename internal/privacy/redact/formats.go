@@ -7,39 +7,41 @@ import (
 	"strings"
 )
 
-// argumentPath is where in the arguments of a call a scan is: the open objects and arrays, from the outside in.
+// argumentPath holds the place in the arguments of a call that is being read. Its elements are the objects and arrays
+// that are open there, the outermost first.
 type argumentPath []argumentStep
 
-// argumentStep is an open object or array.
+// argumentStep represents an object or array that is open, and the member or item of it that is being read.
 type argumentStep struct {
 	array   bool
-	key     string           // of an object: its last key. Of an array: the key under which it stands
-	index   int              // of the item of an array
-	schemas []map[string]any // that apply to the object or array; see schemasAt
-	known   bool             // schemas is set
+	key     string           // the last key of the object, or the key of the member that contains the array
+	index   int              // index of the current item of an array
+	schemas []map[string]any // schemas of the object or array; see schemasAt
+	known   bool             // reports that schemas was computed
 }
 
-// open adds an object or an array.
+// open appends an object or an array that begins.
 func (p *argumentPath) open(array bool) { *p = append(*p, argumentStep{array: array, key: p.name()}) }
 
 // close removes the innermost object or array.
 func (p *argumentPath) close() { *p = (*p)[:max(0, len(*p)-1)] }
 
-// next goes on to the next item of an array.
+// next counts a comma, after which the next item of an array begins. In an object, the count has no meaning.
 func (p argumentPath) next() {
 	if len(p) > 0 {
 		p[len(p)-1].index++
 	}
 }
 
-// setKey records a key of the innermost object.
+// setKey sets the key of the current member of the innermost object.
 func (p argumentPath) setKey(key string) {
 	if len(p) > 0 {
 		p[len(p)-1].key = key
 	}
 }
 
-// name returns the key of the value at which the scan is. An item of an array has the key of the array.
+// name returns the key of the value that is being read, or "" outside of objects. An item of an array has the key of
+// the member that contains the array.
 func (p argumentPath) name() string {
 	if len(p) == 0 {
 		return ""
@@ -47,23 +49,23 @@ func (p argumentPath) name() string {
 	return p[len(p)-1].key
 }
 
-// carrierFormats are the formats of JSON schemas for texts that the receiver interprets.
+// carrierFormats lists the formats in JSON schemas for texts that the receiver interprets, for example as a URL.
 var carrierFormats = []string{
 	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "url", "hostname", "idn-hostname",
 	"regex", "json-pointer",
 }
 
-// inputSchema says what a tool's JSON schema tells of its arguments.
+// inputSchema holds the JSON schema of a tool's arguments. If root is nil, there is no schema.
 type inputSchema struct{ root any }
 
 func readSchema(schema json.RawMessage) (s inputSchema) {
 	if len(schema) > 0 {
-		_ = json.Unmarshal(schema, &s.root) // of what is not JSON nothing is known
+		_ = json.Unmarshal(schema, &s.root) // a schema that is not JSON says nothing about the arguments
 	}
 	return s
 }
 
-// isCarrier reports whether the value at p has one of carrierFormats.
+// isCarrier reports whether a schema of the value at p requires one of carrierFormats.
 func (s inputSchema) isCarrier(p argumentPath) bool {
 	return slices.ContainsFunc(s.schemasAt(p), func(schema map[string]any) bool {
 		format, ok := schema["format"].(string)
@@ -71,7 +73,8 @@ func (s inputSchema) isCarrier(p argumentPath) bool {
 	})
 }
 
-// schemasAt returns the schemas that may apply to the value at p. They are kept with the open objects and arrays.
+// schemasAt returns the schemas that may apply to the value at p. It stores the schemas of the open objects and arrays
+// in p, so that they are computed only once.
 func (s inputSchema) schemasAt(p argumentPath) []map[string]any {
 	if len(p) == 0 {
 		return s.expand(nil, s.root)
@@ -89,7 +92,7 @@ func (s inputSchema) schemasAt(p argumentPath) []map[string]any {
 	return all
 }
 
-// childSchemas returns what a schema says of the member or item at which a step is.
+// childSchemas returns the schemas that a schema contains for the current member or item of step.
 func childSchemas(schema map[string]any, step *argumentStep) []any {
 	if step.array {
 		first, _ := schema["prefixItems"].([]any)
@@ -115,10 +118,10 @@ func childSchemas(schema map[string]any, step *argumentStep) []any {
 	return all
 }
 
-// maxSchemas bounds how many schemas are looked at for one value, because references can form cycles.
+// maxSchemas bounds the number of schemas that are collected for one value, because references can form cycles.
 const maxSchemas = 100
 
-// expand appends a schema, and those that it combines or refers to.
+// expand appends a schema, the schemas that it combines, for example with anyOf, and the schema that it refers to.
 func (s inputSchema) expand(all []map[string]any, schema any) []map[string]any {
 	part, ok := schema.(map[string]any)
 	if !ok || len(all) >= maxSchemas {
@@ -140,7 +143,7 @@ func (s inputSchema) expand(all []map[string]any, schema any) []map[string]any {
 	return all
 }
 
-// resolve returns the schema that a reference inside the same document names, or nil.
+// resolve returns the schema to which a reference inside the same document points, or nil.
 func (s inputSchema) resolve(ref string) any {
 	way, ok := strings.CutPrefix(ref, "#")
 	if !ok {

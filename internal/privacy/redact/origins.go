@@ -15,18 +15,19 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// valueOrigins records which servers have sent values that programs see, and words of names. It finds them in other
-// spellings than those in which they were sent. It stores keyed hashes, of 7 to 9 bytes for a value and server.
+// valueOrigins records which servers have sent which values of the types that programs see. It finds values, pieces of
+// long values and words of names in any spelling. It stores keyed hashes, which take 7 to 9 bytes for each server and
+// form of a value.
 type valueOrigins struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	servers []string
-	types   map[pii.Type][]string // the servers that have sent values of a type
-	sent    offsets.ByHash        // hashes of texts with the number of a server
-	recent  [256]uint64           // hashes of values that were added lately
+	types   map[pii.Type][]string // servers that have sent values of a type
+	sent    offsets.ByHash        // hashes of a form together with the index of a server
+	recent  [256]uint64           // hashes of values that were added recently, which addValue can skip
 }
 
-// addValue records that servers have sent a value.
+// addValue records that servers have sent a value. It ignores the markers for programs and the model.
 func (o *valueOrigins) addValue(t pii.Type, value string, servers []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,8 +59,8 @@ func (o *valueOrigins) addTexts(t pii.Type, value string, server int) {
 	}
 }
 
-// findableParts returns a value, and the parts of it that are found alone: the pieces of a long value, the words of a
-// name, and of up to mostWords words also those that stand together.
+// findableParts returns a value and those parts of it that a search finds alone. These are the pieces of a long value
+// and the words of a name. For a name of up to mostWords words, they include all sequences of successive words.
 func findableParts(t pii.Type, value string) []string {
 	parts := append(pii.KnownPieces(value), value)
 	if t != pii.Name {
@@ -74,9 +75,11 @@ func findableParts(t pii.Type, value string) []string {
 	return parts
 }
 
+// mostWords is the maximum number of words of a name whose sequences are recorded.
 const mostWords = 4
 
-// nameWords returns the words of a name as they are written. In scripts without spaces each character is a word.
+// nameWords returns the words of a name in their original spelling. In scripts without spaces, each character is a
+// word.
 func nameWords(name string) (words []string) {
 	start := -1
 	end := func(i int) {
@@ -100,12 +103,12 @@ func nameWords(name string) (words []string) {
 	return words
 }
 
-// isDense reports whether a character is of a script without spaces between words.
+// isDense reports whether r belongs to Chinese, Japanese or Thai script, which have no spaces between words.
 func isDense(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// numberOf returns the number of a server. The first time it adds the server.
+// numberOf returns the index of a server in o.servers. It appends a server that is new. The caller must hold mu.
 func (o *valueOrigins) numberOf(server string) int {
 	if o.seed == (maphash.Seed{}) {
 		o.seed = maphash.MakeSeed()
@@ -138,7 +141,7 @@ func (o *valueOrigins) hasOthers(server string) bool {
 	return slices.ContainsFunc(o.servers, func(name string) bool { return name != server })
 }
 
-// of returns the servers that have sent a value in any spelling, as a value or as a part of a name.
+// of returns the servers that have sent a value in any spelling, either alone or as a part of a longer value.
 func (o *valueOrigins) of(t pii.Type, value string) (servers []string) {
 	forms := pii.KnownForms(t, value)
 	o.mu.Lock()
@@ -159,7 +162,7 @@ func (o *valueOrigins) ofType(t pii.Type) []string {
 }
 
 // foldedWords returns the words of a text in lower case, without accents and without characters that are not displayed.
-// In scripts without spaces each character is a word.
+// In scripts without spaces, each character is a word.
 func foldedWords(text string) (words []string) {
 	var word []rune
 	end := func() {
@@ -185,8 +188,9 @@ func foldedWords(text string) (words []string) {
 	return words
 }
 
-// SpokenMatcher returns a function that reports whether a text, such as the code of a program, contains a value in any
-// letter case, with or without accents. It reads the text once.
+// SpokenMatcher returns a function that reports whether a text, such as the code of a program, contains a value. Letter
+// case and accents do not matter. A value of up to spokenWords words must stand in the text as a whole. For a longer
+// value, each sequence of spokenWords words must stand there. The text is read only once.
 func SpokenMatcher(text string) func(value string) bool {
 	if strings.ContainsRune(text, '\\') {
 		text += "\n" + removeEscapes(text)
@@ -213,10 +217,11 @@ func SpokenMatcher(text string) func(value string) bool {
 	}
 }
 
-// spokenWords is the number of successive words of a value that have to stand together in the text.
+// spokenWords is the number of successive words of a value that must stand together in the text.
 const spokenWords = 3
 
-// unescapeText decodes percent-encoding and HTML in a text.
+// unescapeText decodes the percent-encoding and HTML escapes in a text. A space replaces bytes that are not valid
+// UTF-8.
 func unescapeText(text string) string {
 	if strings.IndexByte(text, '&') >= 0 {
 		text = html.UnescapeString(text)

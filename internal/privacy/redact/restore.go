@@ -19,8 +19,8 @@ func (s *Session) RestoreArguments(server string, arguments json.RawMessage) (js
 	return s.RestoreBySchema(server, arguments, nil)
 }
 
-// RestoreBySchema works like RestoreArguments. It also refuses a token inside an argument that the input schema of the
-// tool says to be an address, a host or a pattern. The schema may be nil.
+// RestoreBySchema works like RestoreArguments, but also considers the input schema of the tool. It refuses a token
+// inside a longer argument that is an address, a host or a pattern by its schema. schema may be nil.
 func (s *Session) RestoreBySchema(
 	server string, arguments, schema json.RawMessage,
 ) (json.RawMessage, []BorderCrossing, *core.Error) {
@@ -46,10 +46,10 @@ type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
-	from      int // up to which in is in out
+	from      int // offset in in up to which out is complete
 	path      argumentPath
-	schema    json.RawMessage // of the arguments; may be nil
-	formats   *inputSchema    // schema, when it was first needed
+	schema    json.RawMessage // schema of the arguments; may be nil
+	formats   *inputSchema    // the parsed schema; nil until it is needed
 	crossings []BorderCrossing
 	refused   *core.Error
 }
@@ -106,8 +106,9 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	}
 }
 
-// checkSurroundings decides whether tokens may be replaced within a longer text. It refuses a text that could send the
-// values elsewhere. If it is not known what the text is, it records that a person has to be asked.
+// checkSurroundings reports whether values may replace the tokens inside a longer text. It sets r.refused if the text
+// could send the values elsewhere. If it is not known what kind of text it is, it records crossings, so that a person
+// is asked. isKey is true if the text is a key of an object.
 func (r *tokenRestorer) checkSurroundings(
 	inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry, isKey bool,
 ) bool {
@@ -138,7 +139,7 @@ func (r *tokenRestorer) checkSurroundings(
 	return true
 }
 
-// isCarrier reports whether the schema says that the receiver interprets the argument.
+// isCarrier reports whether the schema says that the receiver interprets the current argument, for example as a URL.
 func (r *tokenRestorer) isCarrier() bool {
 	if r.formats == nil {
 		formats := readSchema(r.schema)
@@ -147,7 +148,7 @@ func (r *tokenRestorer) isCarrier() bool {
 	return r.formats.isCarrier(r.path)
 }
 
-// isRevealed reports whether a rule lets a server receive values of a type that did not come from it.
+// isRevealed reports whether a rule lets a server receive values of a type that did not come from the server.
 func (s *Redactor) isRevealed(server string, t pii.Type) bool {
 	return s.reveals != nil && s.reveals(server, t)
 }

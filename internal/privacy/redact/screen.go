@@ -60,7 +60,7 @@ type Options struct {
 	Treats func(server string, t pii.Type) TypeTreatment
 }
 
-// ModeOf returns from whom values of a type are hidden.
+// ModeOf returns the mode of a type, which says from whom values of this type are hidden.
 func (o Options) ModeOf(t pii.Type) HideMode { return cmp.Or(o.Modes[t], modeOf(t)) }
 
 // ScanOptions returns the options of the scanner that finds personal data.
@@ -145,19 +145,19 @@ type Session struct {
 	screen *Redactor
 	name   string
 	tokens *vault.TokenSession
-	known  *pii.KnownValues // of values that are found again by value
-	full   atomic.Bool      // there were more values than known has room for
+	known  *pii.KnownValues // values that a scan finds again wherever they occur
+	full   atomic.Bool      // known has no room for more values
 
 	origins valueOrigins
 }
 
 // IsFull reports whether the session had more names, companies, addresses and dates of birth than it can find again.
-// Programs get tokens for the values after that.
+// From then on, programs get tokens for values of these types.
 func (s *Session) IsFull() bool { return s.full.Load() }
 
-// loadVisible loads the values that programs may see from the vault into the list of known values, and sealed values.
-// The scanner then finds them wherever they occur in text for the model. It is not stored which sealed values servers
-// have received, so all count as received.
+// loadVisible adds the values in the vault to the list of known values, so that the scanner finds them wherever they
+// occur in text for the model. It adds the values of types that programs see, and sealed values that a server may
+// repeat. The vault does not store which sealed values servers have received, so all of them count as received.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
@@ -184,7 +184,7 @@ type documentVault struct {
 	border bool        // it goes to the model
 	bare   bool        // it is one number of JSON
 	found  *TypeCounts // of what is in it; may be nil
-	fixed  bool        // a fixed text or an outline has replaced some value
+	fixed  bool        // a masked form or a fixed text has replaced some value
 	err    error
 }
 
@@ -216,7 +216,7 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	if m.bare && !bytes.Equal(out, document) {
 		out = append(append([]byte{'"'}, out...), '"')
 	}
-	if m.fixed { // different keys may have the same outline
+	if m.fixed { // different keys may have the same masked form
 		out = withUniqueKeys(out)
 	}
 	return out
@@ -258,7 +258,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 		if !m.known.IsFull() {
 			return "", false
 		}
-		m.Session.full.Store(true) // what cannot be remembered is not shown to programs
+		m.Session.full.Store(true) // programs do not see a value that could not be found again
 	}
 	return token, true
 }
@@ -400,9 +400,10 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	return append(out, document[from:]...), nil
 }
 
-// eachBase64 calls do with each run of a document that is Base64 of a text, and with this text. After a backslash, the
-// first letter of a run may be that of an escape such as \n. Then do is called for the rest and, if it returns false,
-// for the run with the backslash.
+// eachBase64 calls do for each run of Base64 in a document that encodes a text. do gets the range of the run and the
+// decoded text. After a backslash, the first characters of a run may belong to an escape of JSON, such as \n or \u003d.
+// So eachBase64 first tries the run without the escape. If do returns false, it tries the complete run, and the range
+// then includes the backslash.
 func eachBase64(document []byte, do func(start, end int, plain []byte) bool) {
 	for start := 0; start < len(document); start++ {
 		end := base64End(document, start)
@@ -425,7 +426,8 @@ func eachBase64(document []byte, do func(start, end int, plain []byte) bool) {
 
 const minBase64 = 8
 
-// base64End returns the end of the text at i that may be Base64, or i itself. Base64 ends after its equals signs.
+// base64End returns the end of the run at i that may be Base64, or i if there is none. A run ends after its equals
+// signs.
 func base64End(document []byte, i int) int {
 	for i < len(document) && isBase64(document[i]) && document[i] != '=' {
 		i++
@@ -440,7 +442,7 @@ func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// decodeBase64 returns the text that a run of Base64 encodes, or nil if there is none.
+// decodeBase64 returns the text that a run of Base64 encodes, or nil if the run does not encode valid UTF-8.
 func decodeBase64(run []byte) []byte {
 	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(run), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(letters)
@@ -450,7 +452,7 @@ func decodeBase64(run []byte) []byte {
 	return plain
 }
 
-// isPersonal reports whether there is personal data in a text.
+// isPersonal reports whether a text contains personal data.
 func (s *Session) isPersonal(text []byte) bool {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.ReplaceValues(text, s.known, counted)
@@ -482,8 +484,8 @@ func (s *Session) RedactText(text string) string {
 	return string(out)
 }
 
-// IsPersonalKey reports whether a key of an object is personal: a known value, data in a form of its own, or a given
-// name with a capital.
+// IsPersonalKey reports whether a key of an object is personal. Such a key contains a known value or other personal
+// data, or is a given name with a capital.
 func (s *Session) IsPersonalKey(key string) bool {
 	if s.RedactText(key) != key {
 		return true
@@ -491,7 +493,7 @@ func (s *Session) IsPersonalKey(key string) bool {
 	if key == "" || key[0] >= 'a' && key[0] <= 'z' || !isPlainWord(key) || s.screen.modes[pii.Name] == Off {
 		return false
 	}
-	// a given name makes the next word a family name
+	// the scanner takes a given name before a family name for a person's name
 	for _, f := range s.screen.scanner.FindText(nil, []byte(key+" Zandstra")) {
 		if f.Type == pii.Name && f.Start == 0 {
 			return !isCommonWord(key)
@@ -565,13 +567,13 @@ func (s *Session) SyncTokens() error {
 	return nil
 }
 
-// BorderCrossing represents a value that is about to be sent to a server that it did not come from, or as a part of a
-// longer text that may be more than prose.
+// BorderCrossing represents values of one type that are about to be sent to a server, and for which a person is asked.
+// The values came from other servers, or they are inside a longer text that may be more than prose.
 type BorderCrossing struct {
 	Type pii.Type
 	From []string
-	// Inside is set for a value inside a longer text of which it is not known whether a server computes with it. From
-	// is then empty.
+	// Inside is true for a value inside a longer text if it is not known what the server does with the text. Then From
+	// is empty.
 	Inside bool
 }
 

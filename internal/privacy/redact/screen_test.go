@@ -218,7 +218,7 @@ func FuzzRound(f *testing.F) {
 			}
 			t.Fatalf("%s becomes %s: %v", document, seen, refused)
 		}
-		crossings = slices.DeleteFunc(crossings, func(c BorderCrossing) bool { return c.Inside }) // a part of a longer text
+		crossings = slices.DeleteFunc(crossings, func(c BorderCrossing) bool { return c.Inside }) // in longer texts
 		if len(crossings) > 0 {
 			t.Errorf("%s crosses: %v", document, crossings)
 		}
@@ -253,8 +253,8 @@ func TestTreatments(t *testing.T) {
 	}
 }
 
-// TestRepeatedValues checks that sealed values which a server has received are hidden when the server repeats them, and
-// that short numbers among them damage no other texts.
+// TestRepeatedValues checks that a sealed value is hidden if a server that has received it repeats it. Short numbers
+// among such values must not change other texts.
 func TestRepeatedValues(t *testing.T) {
 	for _, c := range []struct{ value, document, want string }{
 		{"tr0ub4dor", `"the reverse of TR0UB4DOR is"`, `"the reverse of [SECRET_2] is"`},

@@ -11,16 +11,16 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// surroundings says what the text around the tokens of one string is, so that the tokens can be replaced by values.
+// surroundings says what kind of text contains tokens in one string. It decides whether values may replace the tokens.
 type surroundings uint8
 
 const (
-	prose   surroundings = iota // for people to read, or a list of addresses
-	unknown                     // a person is asked
-	carrier                     // an address, a host or code, which could send or compute with the values
+	prose   surroundings = iota // a text for people to read, or a list of addresses: values replace the tokens
+	unknown                     // another text: values replace the tokens if a person agrees
+	carrier                     // an address, a host or code that could send or compute with values: refused
 )
 
-// carrierWords lists words in argument names which say that the receiver interprets the text, for example as a URL, a
+// carrierWords lists words in argument names that say that the receiver interprets the text, for example as a URL, a
 // host name or code.
 var carrierWords = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
@@ -28,7 +28,7 @@ var carrierWords = []string{
 	"regex", "website", "proxy",
 }
 
-// proseWords lists words in argument names which say that the argument is prose for people to read.
+// proseWords lists words in argument names that say that the argument is prose for people to read.
 var proseWords = []string{
 	"body", "text", "message", "messages", "msg", "content", "contents", "description", "comment", "comments", "note",
 	"notes",
@@ -38,8 +38,9 @@ var proseWords = []string{
 	"resolution", "blurb", "bio", "signature", "footer", "header",
 }
 
-// ofName returns what the text of an argument is, judged by the last telling word of the argument's name: link_text is
-// prose, and text_link is a carrier.
+// ofName returns what kind of text an argument is, judged by its name. If several words of the name are in carrierWords
+// or proseWords, the last one decides. So link_text is prose, and text_link is a carrier. A name without such words is
+// unknown.
 func ofName(name string) surroundings {
 	for _, word := range slices.Backward(splitName(name)) {
 		switch {
@@ -65,9 +66,9 @@ func splitName(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(b.String()), func(c rune) bool { return strings.ContainsRune(" _-.", c) })
 }
 
-// judgeText returns what the text around the tokens of a string is. by is what the argument's name says. It reads the
-// text once. Tokens of values that the model wrote do not count: the model can write these values anywhere. inner is
-// the string in JSON, without quotes.
+// judgeText returns what kind of text contains the tokens of a string. by is what the name and the schema of the
+// argument say. inner is the string in JSON, without its quotes. The text is read once for all tokens. Tokens of values
+// that the model wrote do not count, because the model could write these values anywhere.
 func judgeText(by surroundings, inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry) surroundings {
 	text := markTokens(inner, tokens, entries)
 	switch {
@@ -87,8 +88,8 @@ func judgeText(by surroundings, inner []byte, tokens []pii.TypedSpan, entries []
 	return unknown
 }
 
-// isAddressAround reports whether a token is a part of a URL, a host name or an e-mail address. It looks only at the
-// runs of characters that contain a token and no blank.
+// isAddressAround reports whether a token is a part of a URL, a host name or an e-mail address. It looks only at runs
+// of characters without blanks, quotes and angle brackets that contain a token.
 func isAddressAround(text string) bool {
 	separates := func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }
 	for run := range strings.FieldsFuncSeq(text, separates) {
@@ -99,7 +100,7 @@ func isAddressAround(text string) bool {
 	return false
 }
 
-// isCodeAround reports whether a token is a part of a statement or call of code, whatever the argument is called.
+// isCodeAround reports whether a token is a part of a statement, such as SQL, or of a call, a command or a template.
 func isCodeAround(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		if hasMark(line) && callAround.MatchString(line) {
@@ -111,22 +112,25 @@ func isCodeAround(text string) bool {
 		(embeddedAround.MatchString(text) || statementAround.MatchString(mailMarkup.ReplaceAllString(text, "\n")))
 }
 
-// mailMarkup matches the marks of quoted lines in a mail, and the usual tags of HTML in prose. A statement has neither.
+// mailMarkup matches the marks of quoted lines in an e-mail, and the usual HTML tags of prose. A statement contains
+// neither, so they are removed before a text is searched for statements.
 var mailMarkup = regexp.MustCompile(`(?im)^[ \t]*>[> \t]*|` +
 	`</?(?:a|abbr|article|b|blockquote|body|br|caption|center|code|dd|div|dl|dt|em|figure|font|footer|h[1-6]|head|` +
 	`header|hr|html|i|img|li|main|o:p|ol|p|pre|s|section|small|span|strong|sub|sup|table|tbody|td|tfoot|th|thead|` +
 	`title|tr|u|ul)` +
 	`(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[\w.%#-]+)|\s+(?:nowrap|noshade|hidden))*\s*/?>`)
 
-// statementWords has a word of each statement that statementAround matches.
+// statementWords lists words of which each statement that statementAround or embeddedAround matches contains at least
+// one. A text without them needs no slow match.
 var statementWords = []string{
 	"select", "insert", "update", "delete", "merge", "where", "having", "match", "<script", "<iframe",
 }
 
+// hasMark reports whether a text contains one of the characters that stand for tokens.
 func hasMark(text string) bool { return strings.Contains(text, anyMark[:2]) }
 
-// Each token is replaced by one of these characters, which are of no script. One letter stands for a token whose value
-// the model wrote.
+// These characters stand for tokens while a text is judged. The first three are for private use, so ordinary texts do
+// not contain them. modelMark stands for a token whose value the model wrote.
 const (
 	anyMark   = "\uF8FF"
 	emailMark = "\uF8FE"
@@ -134,8 +138,8 @@ const (
 	modelMark = "x"
 )
 
-// markTokens returns the decoded text of a JSON string with a mark in place of each token. It returns "" if there is no
-// mark in it.
+// markTokens returns the decoded text of a JSON string in which a mark replaces each token. It returns "" if the model
+// wrote the values of all tokens. It returns a text that counts as a URL if inner is not a valid string.
 func markTokens(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry) string {
 	out, from, marks := append(make([]byte, 0, len(inner)+2), '"'), 0, 0
 	for i, f := range tokens {
@@ -159,13 +163,13 @@ func markTokens(inner []byte, tokens []pii.TypedSpan, entries []vault.TokenEntry
 	}
 	var text string
 	if json.Unmarshal(append(append(out, inner[from:]...), '"'), &text) != nil {
-		return anyMark + "://" // not a string
+		return anyMark + "://" // inner is not a valid string
 	}
 	return text
 }
 
-// isAddressList reports whether a text is a list of tokens, or of names with tokens in angle brackets, as the
-// recipients of a mail: "Ann <[EMAIL_1]>, [EMAIL_2]".
+// isAddressList reports whether a text is a list of tokens, or of names with tokens in angle brackets. An example is
+// the list of recipients of an e-mail: "Ann <[EMAIL_1]>, [EMAIL_2]".
 func isAddressList(text string) bool {
 	separates := func(r rune) bool { return r == ',' || r == ';' || r == '\n' }
 	for item := range strings.FieldsFuncSeq(quotedName.ReplaceAllString(text, "q"), separates) {
@@ -178,8 +182,8 @@ func isAddressList(text string) bool {
 
 const (
 	mark  = `[\x{F8FD}-\x{F8FF}]`
-	run   = `[^\s"<>]*`                   // of a URL
-	dot   = `[.\x{3002}\x{FF0E}\x{FF61}]` // as in host names
+	run   = `[^\s"<>]*`                   // characters of a URL
+	dot   = `[.\x{3002}\x{FF0E}\x{FF61}]` // dots that separate the parts of host names
 	quote = "[\"'`]"
 )
 
@@ -187,10 +191,11 @@ var addressItem = regexp.MustCompile(
 	`^\s*(?:(?:` + mark + `\s*)+|["']?[\pL\pM\pN .'&()` + "\uF8FD-\uF8FF" + `-]*["']?\s*<\s*` + mark + `\s*>\s*)$`,
 )
 
-// quotedName matches a name in quotes, which may contain a comma.
+// quotedName matches a name in quotes. Such a name may contain a comma, which does not separate two recipients.
 var quotedName = regexp.MustCompile(`"[\pL\pM\pN .,'&()` + "\uF8FD-\uF8FF" + `-]*"`)
 
-// harmlessScheme matches links that only write to or call the value itself.
+// harmlessScheme matches links that consist of a token and a scheme, such as mailto. They can only write to or call the
+// value itself.
 var harmlessScheme = regexp.MustCompile(
 	`(?i)\b(?:(mailto|tel|sms|callto):[\x{F8FD}\x{F8FE}])($|[\s"'<>),;.?!]\s|[\s"'<>),;?]|[.!]$)`,
 )
@@ -210,8 +215,8 @@ var addressAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\bdata:[\w/+.-]*[;,]` + run + mark,
 }, "|"))
 
-// statementAround matches a text in which a token is a part of a statement. The words of a statement also occur in
-// ordinary sentences, so a token must stand where a statement has a value.
+// statementAround matches a text in which a token is a part of a statement, such as SQL. The words of a statement also
+// occur in ordinary sentences, so the token must stand where a statement has a value.
 var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`\bselect\b.*\bfrom\b.*\b(?:where|having|on|when|and|or)\b.*` + quotedComparison,
 	`\bselect\s+case\s+when\b.*` + comparison,
@@ -227,17 +232,18 @@ var statementAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`\bmatch\s*\(\w*\s*:\s*\w+\s*\{[^{}]*` + mark, // Cypher
 }, "|"))
 
-// embeddedAround matches a text in which a token is a part of a script or frame of HTML.
+// embeddedAround matches a text in which a token is a part of an HTML script or iframe.
 var embeddedAround = regexp.MustCompile(`(?is)<script\b.*` + mark + `|<iframe\b[^>]*` + mark)
 
-// comparison matches a token with the operator before it, as in a condition of a statement.
+// comparison matches a token after a comparison operator, as in a condition of a statement.
 const comparison = `(?:` + quotedComparison + `|(?:(?:[=!<>]=|<>|=)\s*|\s[<>]\s+)` + mark + `)`
 
-// quotedComparison matches a comparison with a token in quotes. In a mail, Name=[NAME_1] is not a condition.
+// quotedComparison matches a token in quotes after a comparison operator. Without quotes, it may be ordinary text: in
+// an e-mail, "Name=[NAME_1]" is not a condition.
 const quotedComparison = `(?:(?:[=!<>]=|<>|[=<>]|\bi?like)\s*["'` + "`" + `%]+[^"'` + "`" + `:<>\n]*|` +
 	`\bin\s*\(\s*` + quote + `[^()]*)` + mark
 
-// callAround matches a line in which a token is a part of a call, of a template or of a command.
+// callAround matches a line in which a token is a part of a call, a declaration, a template or a command.
 var callAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\w\((?:[^()]*[,=:{[(]\s*)?[bfru]{0,2}` + quote + "[^\"'`()]*" + mark, // call('token')
 	`\$\([^()]*` + mark, `\$\{[^{}]*` + mark, `\{\{[^{}]*` + mark, `<%[^%]*` + mark, `\{%[^%]*` + mark,
@@ -247,7 +253,8 @@ var callAround = regexp.MustCompile(`(?i)` + strings.Join([]string{
 		`python3?\s+-c|node\s+-e|powershell\s+-).*` + mark,
 }, "|"))
 
-// queryAround matches a text that is a query or a call, if the argument's name does not say that it is prose.
+// queryAround matches a text that is probably a query or a call. It is used only if the name of the argument does not
+// say that the argument is prose.
 var queryAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`[?&][\w.-]+=` + run + mark,
 	`[\pL\pN_]@` + mark,
@@ -259,4 +266,5 @@ var queryAround = regexp.MustCompile(`(?is)` + strings.Join([]string{
 	`\bbetween\s+["']` + mark,
 }, "|"))
 
+// beginsWithURL matches a text that begins with a URL, with or without a scheme.
 var beginsWithURL = regexp.MustCompile(`(?i)^\s*(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}[\pL\pN]`)

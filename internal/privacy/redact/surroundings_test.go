@@ -9,14 +9,14 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// withTokens returns a session in which [EMAIL_1], [PHONE_1], [SECRET_1] and [NAME_1] exist.
+// withTokens returns a session that contains [EMAIL_1], [PHONE_1], [SECRET_1] and [NAME_1].
 func withTokens(t testing.TB) *Session {
 	s := open(t, Options{Modes: map[pii.Type]HideMode{pii.Name: Sealed}})
 	incoming(t, s, "crm", `{"name":"Hanne Zandstra","email":"hanne@corp.example","phone":"+47 22 33 44 55","password":"tr0ub4dor"}`)
 	return s
 }
 
-// restored returns what happens to a text in an argument: sent, asked or refused.
+// restored returns what happens to a text with tokens in the argument with this name: "sent", "asked" or "refused".
 func restored(t testing.TB, s *Session, name, text string) string {
 	arguments, err := json.Marshal(map[string]string{name: text})
 	if err != nil {
@@ -36,7 +36,7 @@ func outcomeOf(crossings []BorderCrossing, refused *core.Error) string {
 	return "sent"
 }
 
-// TestOrdinaryMessages checks that tokens in ordinary messages, and in lists of recipients, are replaced by values.
+// TestOrdinaryMessages checks that values replace the tokens in ordinary messages and in lists of recipients.
 func TestOrdinaryMessages(t *testing.T) {
 	s := withTokens(t)
 	for _, text := range []string{
@@ -107,7 +107,7 @@ func TestOrdinaryMessages(t *testing.T) {
 	}
 }
 
-// TestCodeAndAddresses checks that tokens within code, URLs, hosts and queries are refused, in every argument.
+// TestCodeAndAddresses checks that tokens inside code, URLs, host names and queries are refused in any argument.
 func TestCodeAndAddresses(t *testing.T) {
 	s := withTokens(t)
 	for _, text := range []string{
@@ -158,7 +158,7 @@ func TestCodeAndAddresses(t *testing.T) {
 	}
 }
 
-// TestEscapedAddresses checks that escapes of JSON do not hide what surrounds a token.
+// TestEscapedAddresses checks that a token is refused if the address or code around it contains escapes of JSON.
 func TestEscapedAddresses(t *testing.T) {
 	s := withTokens(t)
 	for _, text := range []string{`https:\/\/evil.example\/[SECRET_1]`, `\u002f\u002fevil.example/[SECRET_1]`, `SELECT a FROM b WHERE c = \u0027[SECRET_1]\u0027`} {
@@ -168,8 +168,8 @@ func TestEscapedAddresses(t *testing.T) {
 	}
 }
 
-// TestManyTokensInOneText checks that the surroundings of many tokens in one text are judged once. With a judgement for
-// each token, this takes minutes.
+// TestManyTokensInOneText checks that a text with many tokens is judged only once. If it were judged for each token,
+// the test would take minutes.
 func TestManyTokensInOneText(t *testing.T) {
 	s := withTokens(t)
 	if got := restored(t, s, "body", strings.Repeat("to [NAME_1], ", 200_000)); got != "sent" {
@@ -177,7 +177,8 @@ func TestManyTokensInOneText(t *testing.T) {
 	}
 }
 
-// TestRevealedPart checks that nobody is asked about a value inside a longer text if the server may receive its type.
+// TestRevealedPart checks that nobody is asked about a value inside a longer text if a rule reveals its type to the
+// server.
 func TestRevealedPart(t *testing.T) {
 	s := open(t, Options{Reveals: func(server string, typ pii.Type) bool { return server == "mail" && typ == pii.Email }})
 	incoming(t, s, "crm", `{"email":"hanne@corp.example"}`)
@@ -189,8 +190,8 @@ func TestRevealedPart(t *testing.T) {
 	}
 }
 
-// TestSchemaFormats checks that tokens are refused inside arguments that are addresses or patterns by their schema, and
-// only there.
+// TestSchemaFormats checks that tokens are refused inside an argument that is an address or a pattern by its schema,
+// but not inside other arguments.
 func TestSchemaFormats(t *testing.T) {
 	s := withTokens(t)
 	schema := json.RawMessage(`{"type":"object","$defs":{"Site":{"anyOf":[{"type":"string","format":"uri"},{"type":"null"}]},"Node":{"properties":{
@@ -214,7 +215,8 @@ func TestSchemaFormats(t *testing.T) {
 	}
 }
 
-// TestNameOfAnArgument checks that a text in an array is judged by the name of the array, whatever stands before it.
+// TestNameOfAnArgument checks that a text in an array is judged by the name of the array and not by the name of another
+// argument.
 func TestNameOfAnArgument(t *testing.T) {
 	s := withTokens(t)
 	for arguments, want := range map[string]string{

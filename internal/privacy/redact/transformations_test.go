@@ -15,7 +15,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// planted is a record whose values must not reach the model. Its first names and family names are not common words.
+// planted is a record whose values must not reach the model. Its given names and family names are not common words.
 type planted struct{ First, Last, Company, Street, Born, Phone string }
 
 func plant(r *rand.Rand) planted {
@@ -30,7 +30,7 @@ func plant(r *rand.Rand) planted {
 	}
 }
 
-// spellings returns ways in which a program can spell a text that stay recognisable.
+// spellings lists ways in which a program can change a text so that it stays recognisable.
 var spellings = []func(string) string{
 	func(s string) string { return s }, strings.ToUpper, strings.ToLower, norm.NFD.String, norm.NFC.String, url.PathEscape,
 	func(s string) string { return strings.Join(strings.Split(s, ""), "\u200b") },
@@ -40,13 +40,13 @@ var spellings = []func(string) string{
 	func(s string) string { return strings.ReplaceAll(s, " ", "_") }, func(s string) string { return strings.ReplaceAll(s, " ", "-") },
 }
 
-// dateSpellings are layouts in which a program can write a date of birth.
+// dateSpellings lists layouts in which a program can write a date of birth.
 var dateSpellings = []string{
 	time.DateOnly, time.RFC3339, "2006-01-02T15:04:05.000Z", "02.01.2006", "2.1.2006", "01/02/2006", "2/1/2006", "2006/01/02",
 	"January 2, 2006", "2 January 2006", "Jan 2 2006", "Mon Jan 2 2006 15:04:05 GMT-0700", "20060102", "02-01-2006", time.DateTime,
 }
 
-// placements put a text into a document as programs do.
+// placements lists ways in which a program can put a text into a document.
 var placements = []func(text string, r *rand.Rand) any{
 	func(s string, _ *rand.Rand) any { return s }, func(s string, _ *rand.Rand) any { return []string{s} },
 	func(s string, _ *rand.Rand) any { return map[string]int{s: 1} },
@@ -64,8 +64,8 @@ var placements = []func(text string, r *rand.Rand) any{
 	func(s string, _ *rand.Rand) any { return [][]any{{"key", "count"}, {s, 1}} },
 }
 
-// TestTransformations checks that no planted value reaches the model in a form that docs/PERSONAL-DATA.md calls
-// recognisable: whatever part of a record, in whatever spelling and place.
+// TestTransformations checks that no value of a record reaches the model in a form that docs/PERSONAL-DATA.md calls
+// recognisable. It tries parts of records, spellings and places at random.
 func TestTransformations(t *testing.T) {
 	programs := 300
 	if testenv.Full() {
@@ -82,7 +82,7 @@ func TestTransformations(t *testing.T) {
 		for _, value := range []string{p.First + " " + p.Last, p.First, p.Last, p.Company, p.Street} {
 			spelled := spellings[r.IntN(len(spellings))](value)
 			if !strings.Contains(value, " ") && (spelled == strings.ToLower(spelled) || strings.Contains(spelled, "of ") && len([]rune(value)) < 4) {
-				spelled = value // single words of a name need a capital, and short ones are not found in Base64 with others
+				spelled = value // single words need a capital; short ones are not found in Base64 with others
 			}
 			checkHidden(t, s, spelled, placements[r.IntN(len(placements))](spelled, r))
 		}
@@ -95,7 +95,7 @@ func TestTransformations(t *testing.T) {
 	}
 }
 
-// checkHidden checks that a document as the model gets it has none of the words of the spelled value.
+// checkHidden checks that the model does not see any word of the value spelled in a document.
 func checkHidden(t *testing.T, s *Session, spelled string, document any) {
 	t.Helper()
 	text, err := json.Marshal(document)
@@ -114,7 +114,7 @@ func checkHidden(t *testing.T, s *Session, spelled string, document any) {
 	}
 }
 
-// isOfValue reports whether a word of a spelling belongs to the value, and is not one that the test has added.
+// isOfValue reports whether a word of a spelling belongs to the value. The other words were added by the test.
 func isOfValue(word string) bool {
 	switch word {
 	case "s", "file", "it", "was", "and", "more", "i", "Way", "way", "WAY", "Rue", "rue", "RUE", "Holding", "GMT+0000", "I":

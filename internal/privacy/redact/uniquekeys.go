@@ -8,14 +8,14 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// withUniqueKeys returns a JSON document in which the keys of each object differ. It adds a number to a key that an
-// object has already. Text that is not JSON stays as it is.
+// withUniqueKeys returns a JSON document in which the keys of each object differ. It appends a number to each repeated
+// key, for example " (2)". Text that is not JSON stays as it is.
 func withUniqueKeys(document []byte) []byte {
 	if !json.Valid(document) {
 		return document
 	}
 	var out []byte
-	var open []map[string]int // for each object and array that is open, how often an object has each key
+	var open []map[string]int // number of occurrences of each key in each object or array that is open
 	from := 0
 	for i := 0; i < len(document); i++ {
 		switch document[i] {

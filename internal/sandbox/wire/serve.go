@@ -334,16 +334,16 @@ func (s *hostSession) finishProgram(f Frame) error {
 	return nil
 }
 
-// sentDenials records the errors that a guest has received and that only the host can produce, such as policy errors.
-// A guest may report an error of such a kind as its final error only if it has received that error. It also records the
-// names of servers and tools in the errors that it has sent: a guest may name no others.
+// sentDenials records what a guest has learned from the errors that it received. A guest may report an error of a kind
+// that only the host can produce, such as a policy error, only if it has received that error. Its errors may name only
+// servers and tools that were named in the errors that it received.
 type sentDenials struct {
 	mu    sync.Mutex
 	said  map[string]bool
 	tools map[[2]string]bool
 }
 
-// addTool records the names in an error that was sent.
+// addTool records the names of the server and the tool in an error that was sent to the guest.
 func (d *sentDenials) addTool(server, tool string) {
 	const most = 4096
 	d.mu.Lock()
@@ -384,8 +384,9 @@ func (d *sentDenials) hasDenial(message string) bool {
 }
 
 // sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
-// produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error.
-// Server and tool stay only if the host has sent an error with these names, so that a guest cannot write text there.
+// produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error. The
+// names of server and tool are removed if the host has not sent an error with these names, because a guest could write
+// any text there.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
@@ -418,7 +419,8 @@ func boundWarnings(warnings []string) []string {
 	return kept
 }
 
-// maxPosition bounds the line and the column of an error. No program has more, but a number could be personal data.
+// maxPosition bounds the line and the column of an error. A larger number is not a position in a program, and could be
+// personal data. It is replaced by 0.
 const maxPosition = 1 << 20
 
 // guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come
