@@ -132,7 +132,11 @@ func (g *KnownValues) addExact(t Type, value string, reach wordEntry, sealed boo
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if value == "" || !g.hasRoom(sealed) || !g.isNew(^hashValue(value)) { // inverted: Add records the hash itself
+	if !g.hasRoom(sealed) {
+		g.noteFull() // Add may have used the room for words
+		return
+	}
+	if value == "" || !g.isNew(^hashValue(value)) { // inverted: Add records the hash itself
 		return
 	}
 	if t != DateOfBirth || !g.addDate(value) {
@@ -160,6 +164,11 @@ func (g *KnownValues) countExact(apart bool) {
 	} else {
 		g.exact++
 	}
+	g.noteFull()
+}
+
+// noteFull makes IsFull return true if there is no room for more values. The caller must hold mu.
+func (g *KnownValues) noteFull() {
 	if !g.hasRoom(false) {
 		g.full.Store(true)
 	}

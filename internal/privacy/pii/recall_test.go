@@ -281,6 +281,16 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
+// TestFullByWords checks that a list without room for words says that it is full when a value cannot be added, also if
+// only Add has used the room.
+func TestFullByWords(t *testing.T) {
+	g := &KnownValues{}
+	g.words.n = maxEntries
+	if g.AddExact(Name, "Kwame Mensah"); !g.IsFull() {
+		t.Error("a value was dropped, and the list is not full")
+	}
+}
+
 // TestRoomIsBounded checks that a list is full if there are too many values, or too many words in them. A full list
 // must still have room for numbers and sealed values.
 func TestRoomIsBounded(t *testing.T) {
