@@ -26,7 +26,7 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closeLog()
+	defer func() { _ = closeLog() }()
 	for _, q := range []struct {
 		what string
 		audit.Filter

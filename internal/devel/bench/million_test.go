@@ -17,7 +17,7 @@ func TestLargeLogIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLog()
+	defer func() { _ = closeLog() }()
 	v, err := r.Verify(t.Context(), audit.VerifyOptions{})
 	if err != nil || !v.OK || v.Entries < 500 {
 		t.Errorf("%d entries: %+v, %v", v.Entries, v.First, err)

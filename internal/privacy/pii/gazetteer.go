@@ -216,11 +216,11 @@ func (g *KnownValues) putText(t Type, value string, reach wordEntry) {
 			return
 		}
 	case reach == asName:
-		reach = reachOf(t, text, units)
+		reach = reachOf(text, units)
 	case reach == asWord:
-		reach = sealedReach(t, text, units)
+		reach = sealedReach(text, units)
 	default:
-		reach = reachOf(t, text, units)
+		reach = reachOf(text, units)
 	}
 	if reach == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 //   - A word of two or three letters must begin with a capital or be the whole text.
 //   - Digits must be the whole text. A number of up to four digits is never found, and reachOf returns 0.
 //   - A few characters of a script without spaces must have no letters beside them. enoughWeight says how few.
-func reachOf(t Type, text []byte, units []textUnit) wordEntry {
+func reachOf(text []byte, units []textUnit) wordEntry {
 	digits, common, weight := true, true, 0
 	for _, u := range units {
 		word := text[u.start:u.end]
@@ -57,7 +57,7 @@ func reachOf(t Type, text []byte, units []textUnit) wordEntry {
 // few digits also occur in dates, prices and ids. So digits are found anywhere only if there are at least nine of them.
 // A number of seven or eight digits is also found, except in ids and amounts: see isAllowed. Other digits are found
 // where reachOf says.
-func sealedReach(t Type, text []byte, units []textUnit) wordEntry {
+func sealedReach(text []byte, units []textUnit) wordEntry {
 	digits := 0
 	for _, u := range units {
 		if !hasOnlyDigits(text[u.start:u.end]) {
@@ -68,7 +68,7 @@ func sealedReach(t Type, text []byte, units []textUnit) wordEntry {
 	if digits >= leastOpaque || len(units) == 1 && digits >= leastDigits {
 		return asWord
 	}
-	return reachOf(t, text, units)
+	return reachOf(text, units)
 }
 
 // enoughWeight is the sum of weightOf from which on the characters of a script without spaces identify a value, so that

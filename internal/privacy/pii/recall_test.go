@@ -366,7 +366,7 @@ func foldedUnits(v string) string {
 func isCertain(v string) bool {
 	text := plainView([]byte(v)).withoutUnplain().text
 	units := appendUnits(nil, text)
-	return len(units) > 0 && len(units) <= maxUnits && reachOf(Company, text, units)&asWord != 0 && hasSmallGaps(text, units)
+	return len(units) > 0 && len(units) <= maxUnits && reachOf(text, units)&asWord != 0 && hasSmallGaps(text, units)
 }
 
 // hasSmallGaps reports whether at most maxBetween blanks and marks stand between any two units of a value.
