@@ -67,7 +67,8 @@ func gapEnd(text []byte, i int) int {
 	return blanksEnd(text, i, 1)
 }
 
-// ordinalEnd returns the end of the ordinal suffix at i, for example of "th" in "4th", or i if there is none.
+// ordinalEnd returns the offset behind an ordinal suffix that begins at i, for example behind the "th" of "4th". It
+// returns i if no suffix begins there.
 func ordinalEnd(text []byte, i int) int {
 	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º", ".º", "o"} {
 		if end := i + len(letters); end < len(text) && equalFold(text[i:end], letters) {

@@ -52,14 +52,20 @@ func TestKnownWords(t *testing.T) {
 		"Dijkstras work": "Dijkstra", "from van to van": "", "昨日王小明さん": "王小明", "see 't Hooft Bouw!": "'t Hooft Bouw",
 		"DijkstraTree3": "", "KwameMensah3": "KwameMensah", "ROSE WILL": "ROSE WILL", "bo ng": "bo ng",
 	} {
-		v := newTokens()
-		New(Options{}).ReplaceValues([]byte(text), g, v)
-		var got []string
-		for _, found := range v.all {
-			got = append(got, found.Text)
-		}
-		if strings.Join(got, "|") != want {
-			t.Errorf("%s: found %q, want %q", text, got, want)
-		}
+		checkFound(t, g, text, want)
+	}
+}
+
+// checkFound checks which values ReplaceValues finds in a text if the values in g are known. want joins them with |.
+func checkFound(t *testing.T, g *KnownValues, text, want string) {
+	t.Helper()
+	v := newTokens()
+	New(Options{}).ReplaceValues([]byte(text), g, v)
+	var got []string
+	for _, found := range v.all {
+		got = append(got, found.Text)
+	}
+	if strings.Join(got, "|") != want {
+		t.Errorf("%s: found %q, want %q", text, got, want)
 	}
 }

@@ -230,15 +230,7 @@ func TestSealedDigits(t *testing.T) {
 		"my hunter22, status": "hunter22|status", "7,83920174,9\n1:83920174": "83920174|83920174", "83920174-1;9/83920174": "83920174|83920174",
 		"1.83920174 83920174.5 and 83920174. 5": "83920174", `{"id":"HUNTER22"}`: "HUNTER22",
 	} {
-		v := newTokens()
-		New(Options{}).ReplaceValues([]byte(text), g, v)
-		var got []string
-		for _, found := range v.all {
-			got = append(got, found.Text)
-		}
-		if strings.Join(got, "|") != want {
-			t.Errorf("%s: found %q, want %q", text, got, want)
-		}
+		checkFound(t, g, text, want)
 	}
 }
 

@@ -85,7 +85,7 @@ func findTag(entries []atomic.Uint64, tag wordEntry) (int, wordEntry) {
 	}
 }
 
-// find returns the entry for a hash, or 0 if there is none.
+// find returns the entry that is stored for a hash. It returns 0 if the set has no such entry.
 func (w *wordSet) find(h uint64) wordEntry {
 	i, tag := splitWordHash(h)
 	entries := w.shards[i].entries.Load()
