@@ -67,7 +67,7 @@ func gapEnd(text []byte, i int) int {
 	return blanksEnd(text, i, 1)
 }
 
-// ordinalEnd returns the offset behind an ordinal suffix that begins at i, for example behind the "th" of "4th". It
+// ordinalEnd returns the offset just after an ordinal suffix that begins at i, for example after the "th" of "4th". It
 // returns i if no suffix begins there.
 func ordinalEnd(text []byte, i int) int {
 	for _, letters := range []string{"st", "nd", "rd", "th", "er", "º", ".º", "o"} {

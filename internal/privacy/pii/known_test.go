@@ -56,7 +56,8 @@ func TestKnownWords(t *testing.T) {
 	}
 }
 
-// checkFound checks which values ReplaceValues finds in a text if the values in g are known. want joins them with |.
+// checkFound checks that ReplaceValues, when it knows the values in g, finds exactly the values in want in a text. want
+// lists them separated by |.
 func checkFound(t *testing.T, g *KnownValues, text, want string) {
 	t.Helper()
 	v := newTokens()

@@ -11,10 +11,10 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// FindCrossings returns the crossings of the values that a call's arguments contain in clear text. It considers only
-// types that programs see. A value is a crossing if other servers have sent it, this server has not, and no rule lets
-// this server receive it. FindCrossings leaves out values that the model wrote, as isSpoken reports, and single words
-// that are common words of a language. It also finds values in percent-encoding, HTML and Base64.
+// FindCrossings looks in a call's arguments for known values in clear text that a server would receive from other
+// servers. A crossing is such a value that this server has not sent itself, and that no rule lets this server receive.
+// Values written in percent-encoding, HTML escapes or Base64 are found too. FindCrossings does not report values of
+// types that programs see only as tokens, values that the model wrote itself (see isSpoken), and single common words.
 func (s *Session) FindCrossings(
 	server string, arguments json.RawMessage, isSpoken func(value string) bool,
 ) (crossings []BorderCrossing) {
@@ -51,8 +51,9 @@ func addCrossing(list []BorderCrossing, c BorderCrossing) []BorderCrossing {
 	return append(list, c)
 }
 
-// originsOf returns the other servers that have sent a value. It returns nil if the given server has sent the value
-// itself. If it is not known who has sent the value, it returns all other servers that have sent values of its type.
+// originsOf returns the servers, apart from the given one, that have sent a value. It returns nil if the given server
+// has sent the value too. If the sender is unknown, each other server that has sent a value of this type may be the
+// origin, so originsOf returns all of them.
 func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	from := s.origins.of(t, value)
 	if e, ok := s.tokens.FindValue(string(t), value); ok {
@@ -72,15 +73,15 @@ func (s *Session) originsOf(t pii.Type, value, server string) []string {
 	return from
 }
 
-// isCommonWord reports whether a value is a single word of ASCII letters that does not identify anybody. Such a word is
-// a common word of a language or has fewer than four letters.
+// isCommonWord reports whether a value is a single word of ASCII letters that is a common word of a language or has
+// fewer than four letters. Such a word is too common to identify a person.
 func isCommonWord(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) }) &&
 		pii.IsCommonWord(value)
 }
 
-// argumentTexts returns the strings and numbers of a JSON document, and the keys of its objects. After each string and
-// key, it also returns what appendDecoded finds in it.
+// argumentTexts returns the strings, the numbers and the keys of objects in a JSON document. The decoded forms of each
+// string and key follow it (see appendDecoded).
 func argumentTexts(document json.RawMessage) (texts []string) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
@@ -101,9 +102,9 @@ func argumentTexts(document json.RawMessage) (texts []string) {
 // maxDecodings bounds how many nested encodings of a text are decoded, for example Base64 inside percent-encoding.
 const maxDecodings = 4
 
-// appendDecoded appends a text and its decoded forms. If the text is JSON, these are the strings in it. Otherwise they
-// are the text without percent-encoding and HTML escapes, and the content of its Base64. most bounds the nested
-// encodings.
+// appendDecoded appends a text to texts, and then the decoded forms of the text. If the text is JSON, the decoded forms
+// are the strings in it. For any other text, they are the text with percent-encoding and HTML escapes undone, and the
+// content of any Base64 in it. The parameter most limits how many levels of nested encodings are decoded.
 func appendDecoded(texts []string, text string, most int) []string {
 	texts = append(texts, text)
 	if most == 0 {

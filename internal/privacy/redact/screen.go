@@ -426,8 +426,8 @@ func eachBase64(document []byte, do func(start, end int, plain []byte) bool) {
 
 const minBase64 = 8
 
-// base64End returns the offset behind the characters from i on that can be Base64, including a padding of equals signs.
-// It returns i if the character at i cannot be Base64.
+// base64End returns the offset just after the run of Base64 characters that begins at i, including any equals signs at
+// its end. It returns i if the character at i is not a Base64 character.
 func base64End(document []byte, i int) int {
 	for i < len(document) && isBase64(document[i]) && document[i] != '=' {
 		i++
